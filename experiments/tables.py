@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
-from experiments.pages import associations, change, meaning, quality, safety, scale, senses, small, speed
+from experiments.pages import associations, change, meaning, quality, reproduction, safety, scale, senses, small, speed
 from experiments.record import ROOT
 
 BLOCKS: Mapping[str, Callable[[], str]] = {
@@ -28,6 +28,7 @@ BLOCKS: Mapping[str, Callable[[], str]] = {
     "calibration": change.calibration,
     "planted-change": change.planted,
     "opposites": associations.opposites,
+    "reproduction": reproduction.page,
     "meaning": meaning.page,
     "senses": senses.page,
     "safety": safety.page,

@@ -64,19 +64,20 @@ def _by_set(evaluation: Evaluation) -> dict[str, Any]:
 def score_facts(score: Score) -> dict[str, Any]:
     """The JSON of a score."""
     facts: dict[str, Any] = {
-        "value": _rounded(score.value),
-        "interval": None if score.interval is None else [_rounded(end) for end in score.interval],
+        "value": rounded(score.value),
+        "interval": None if score.interval is None else [rounded(end) for end in score.interval],
         "used": score.coverage.used,
         "total": score.coverage.total,
     }
     if score.problem:
         facts["problem"] = score.problem
     if score.deviation is not None:
-        facts["deviation"] = _rounded(score.deviation)
+        facts["deviation"] = rounded(score.deviation)
     if score.task in WITH_PARTS:
-        facts["parts"] = {part.name: _rounded(part.value) for part in score.parts}
+        facts["parts"] = {part.name: rounded(part.value) for part in score.parts}
     return facts
 
 
-def _rounded(value: float | None) -> float | None:
+def rounded(value: float | None) -> float | None:
+    """As scores are kept."""
     return None if value is None else round(value, DECIMALS)

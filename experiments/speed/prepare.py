@@ -18,6 +18,7 @@ from typing import Any
 
 from experiments.speed.common import Row, add_commit, met, read_paragraphs, save, show
 from wordstill.corpus import prepare
+from wordstill.corpus.readers import detect_kind
 from wordstill.corpus.sources import embedded_text, find_sources
 
 BENCHMARK = "prepare"
@@ -44,7 +45,7 @@ def measure(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
         write_dump(options.text or embedded_text(), options.dump, plain)
     else:
         plain = folder / "text.txt"
-        text = "\n".join(read_paragraphs(options.text, folder / "everything")).encode()
+        text = plain_text(options.text, folder / "everything")
         plain.write_bytes(text[: text.rfind(b"\n", 0, options.megabytes * 1_000_000)])
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     used: dict[str, list[float]] = {"alone": [], "together": []}
@@ -67,6 +68,15 @@ def measure(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
         "seconds_alone": spent["alone"],
         "seconds_together": spent["together"],
     }
+
+
+def plain_text(text: Path | None, store: Path) -> bytes:
+    """What a file of plain text holds; of other files and of the embedded dump, the paragraphs that they make."""
+    if text is not None:
+        with find_sources([text])[0].open() as stream:
+            if detect_kind(stream) == "text":
+                return b"".join(iter(stream.read, b""))
+    return "\n".join(read_paragraphs(text, store)).encode()
 
 
 def write_dump(dump: Path, copies: int, out: Path) -> None:

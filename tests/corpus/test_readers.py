@@ -141,6 +141,17 @@ def test_json_lines(tmp_path: Path) -> None:
     assert paragraphs(path, field="body", sentences_per_line=True) == [["one", "two"], ["\x00 three 😀"]]
 
 
+def test_row_groups_are_read_side_by_side(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = [f"row {number}" if number % 5 else None for number in range(40)]
+    path = write_parquet(tmp_path / "a.parquet", body=texts)
+    expected = [[text] for text in texts if text]
+    monkeypatch.setattr("os.cpu_count", lambda: 3)
+    for task, ahead in ((1, 1 << 20), (200, 1 << 20), (1, 1)):
+        monkeypatch.setattr(readers_module, "TASK_BYTES", task)
+        monkeypatch.setattr(readers_module, "AHEAD_BYTES", ahead)
+        assert paragraphs(path, field="body") == expected
+
+
 def test_parquet(tmp_path: Path) -> None:
     texts = ["one\ntwo", None, "", *(f"text {number}" for number in range(10))]
     path = write_parquet(tmp_path / "a.parquet", body=texts, id=list(range(13)))

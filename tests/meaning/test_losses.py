@@ -172,8 +172,9 @@ def test_whitening_brings_spreads_nearer_and_keeps_their_sum():
     # In the directions of the principal components, one after the other.
     _, sizes, directions = np.linalg.svd(standardised / np.sqrt(len(states)), full_matrices=False)
     components = [standardised @ direction for direction in directions]
-    faintest = np.sqrt(0.01 * np.mean(sizes**2))
-    halved = np.stack([one / np.sqrt(max(size, faintest)) for one, size in zip(components, sizes)], axis=1)
+    # As if eight more vectors, as many as there are dimensions, had the same spread in all directions.
+    shrunk = (400 * sizes**2 + 8 * np.mean(sizes**2)) / 408
+    halved = np.stack([one / size**0.25 for one, size in zip(components, shrunk)], axis=1)
     expected = halved @ directions * np.linalg.norm(standardised) / np.linalg.norm(halved)
     got = distillers.representation("raw-scaled")(states)
     np.testing.assert_allclose(got.numpy(), expected, atol=1e-4)

@@ -9,7 +9,6 @@ which decides.
 from __future__ import annotations
 
 import bz2
-import io
 import re
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -17,7 +16,7 @@ from typing import IO, NamedTuple
 
 import numpy as np
 
-from wordstill.core.threads import OrderedPool
+from wordstill.core.threads import Misread, OrderedPool, UnpackedAhead
 
 BLOCK_MARK, END_MARK = 0x314159265359, 0x177245385090
 MARK_BITS, SUM_BITS, HEADER_BITS = 48, 32, 32
@@ -29,7 +28,7 @@ MOST_UNPACKED = 4 << 20
 """A block of text is 900 kB; more comes out of one only where a character is repeated for long."""
 
 
-class ParallelBzip2(io.RawIOBase):
+class ParallelBzip2(UnpackedAhead):
     """The decompressed bytes of a file.
 
     Args:
@@ -37,52 +36,12 @@ class ParallelBzip2(io.RawIOBase):
         again: Opens it once more, from its start.
         threads: How many blocks are decompressed at once.
         read_bytes: Read from the file at once.
-
-    Attributes:
-        position: Bytes of the file behind what was read so far; threads are ahead of it.
     """
 
     def __init__(
         self, packed: IO[bytes], again: Callable[[], IO[bytes]], threads: int, read_bytes: int = READ_BYTES
     ) -> None:
-        super().__init__()
-        self._again, self._given, self._held = again, 0, memoryview(b"")
-        self._serial: bz2.BZ2File | None = None
-        self.position = 0
-        self._unpacked = OrderedPool(_unpack, threads).map(_Blocks(packed, read_bytes))
-
-    def read(self, size: int = -1) -> bytes:
-        """Up to ``size`` bytes; none at the end."""
-        while not self._held and self._serial is None:
-            try:
-                block, self.position = next(self._unpacked, (b"", self.position))
-            except _Misread:
-                self._file = self._again()
-                self._serial = bz2.BZ2File(self._file)
-                self._serial.seek(self._given)
-                break
-            if not block:
-                return b""
-            self._held = memoryview(block)
-            self._given += len(block)
-        if not self._held and self._serial is not None:
-            unpacked, self.position = self._serial.read1(size), self._file.tell()
-            return unpacked
-        taken, self._held = self._held[:size], self._held[size:]
-        return bytes(taken)
-
-    def close(self) -> None:
-        """End the threads."""
-        if not self.closed:
-            self._unpacked.close()
-            if self._serial is not None:
-                self._serial.close()
-                self._file.close()
-        super().close()
-
-
-class _Misread(Exception):
-    """Blocks are not where marks are."""
+        super().__init__(OrderedPool(_unpack, threads).map(_Blocks(packed, read_bytes)), again, bz2.BZ2File)
 
 
 class _Block(NamedTuple):
@@ -115,7 +74,7 @@ class _Blocks:
                 while True:
                     found, ends = self._mark()
                     if found != bit:
-                        raise _Misread
+                        raise Misread
                     checksum = self._number(bit + MARK_BITS, SUM_BITS)
                     if ends:
                         break
@@ -126,13 +85,13 @@ class _Blocks:
                     )
                     self._needed = bit // 8
                 if checksum != total:
-                    raise _Misread
+                    raise Misread
                 self._needed = (bit + MARK_BITS + SUM_BITS + 7) // 8
             if self._needed == 0:
-                raise _Misread
+                raise Misread
             if header and b"BZh".startswith(header):
                 raise EOFError("the end is missing")
-        except (EOFError, _Misread) as problem:
+        except (EOFError, Misread) as problem:
             yield problem
 
     def _mark(self, *, keep: bool = False) -> tuple[int, bool]:
@@ -199,7 +158,7 @@ def _unpack(block: _Block | Exception) -> tuple[bytes, int]:
     try:
         unpacked = stream.decompress(block.header + bits[:whole].tobytes() + tail, MOST_UNPACKED)
     except (OSError, ValueError) as error:
-        raise _Misread from error
+        raise Misread from error
     if not stream.eof:
-        raise _Misread
+        raise Misread
     return unpacked, block.end

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import pairwise
 from typing import Any
 
 from wordstill.errors import DataError
@@ -12,26 +14,50 @@ BATCH_ROWS = 1024
 MESSAGE_BYTES = 4 << 20
 
 
-def parquet_texts(path: str, name: str, column: str, group: str | None = None) -> Iterator[bytes]:
+def parquet_tasks(path: str, name: str, column: str, group: str | None, least: int) -> Iterator[bytes]:
+    """One message: pairs of the first row group and the one after the last that have so many bytes together."""
+    with _opened(path, name, column, group) as file:
+        bounds, size = [0], 0
+        for number in range(file.num_row_groups):
+            size += file.metadata.row_group(number).total_byte_size
+            if size >= least:
+                bounds.append(number + 1)
+                size = 0
+        if bounds[-1] < file.num_row_groups:
+            bounds.append(file.num_row_groups)
+        yield json.dumps(list(pairwise(bounds))).encode()
+
+
+def parquet_texts(
+    path: str, name: str, column: str, group: str | None = None, groups: tuple[int, int] | None = None
+) -> Iterator[bytes]:
     """The texts of a column, a batch of rows in a message: the thousandths read so far, then a JSON text on a line.
 
-    With a column ``group``, each is a list of the text and the value there. Rows without a text are left out.
+    With a column ``group``, each is a list of the text and the value there. Rows without a text are left out. Of row
+    groups only ``groups`` are read, from the first one up to the second.
     """
+    columns = [column] if group is None else [column, group]
+    with _opened(path, name, column, group) as file:
+        first, last = groups or (0, file.num_row_groups)
+        read = sum(file.metadata.row_group(number).num_rows for number in range(first))
+        for batch in file.iter_batches(BATCH_ROWS, row_groups=range(first, last), columns=columns, use_threads=False):
+            read += len(batch)
+            values = None if group is None else batch.column(columns.index(group)).to_pylist()
+            share = str(1000 * read // max(1, file.metadata.num_rows)).encode()
+            yield from (b"\n".join([share, *lines]) for lines in _portions(_texts(batch.column(0), values)))
+
+
+@contextmanager
+def _opened(path: str, name: str, column: str, group: str | None) -> Iterator[Any]:
     import pyarrow as arrow
     import pyarrow.parquet as parquet
 
-    # One thread: the parent's work on the text takes longer.
+    # One thread: several processes read, and the parent's work on the text takes longer.
     arrow.set_cpu_count(1)
     try:
         _check_columns(parquet.read_schema(path), column, group, name)
-        columns = [column] if group is None else [column, group]
         with parquet.ParquetFile(path, read_dictionary=[column]) as file:
-            read, rows = 0, file.metadata.num_rows
-            for batch in file.iter_batches(batch_size=BATCH_ROWS, columns=columns, use_threads=False):
-                read += len(batch)
-                values = None if group is None else batch.column(columns.index(group)).to_pylist()
-                share = str(1000 * read // max(1, rows)).encode()
-                yield from (b"\n".join([share, *lines]) for lines in _portions(_texts(batch.column(0), values)))
+            yield file
     except (arrow.ArrowException, OSError, UnicodeDecodeError, IndexError) as error:
         raise DataError(f"{name}: broken Parquet data ({error}). Download the file again, or skip it.") from error
 
@@ -49,12 +75,18 @@ def _portions(lines: Iterator[bytes]) -> Iterator[list[bytes]]:
 
 
 def _texts(texts: Any, values: list[Any] | None) -> Iterator[bytes]:
+    import pyarrow
+
     if not hasattr(texts, "dictionary"):
         texts = texts.dictionary_encode()
-    # Equal texts are encoded once, by one encoder: `json.dumps` would make one for each.
+    indices = texts.indices.to_pylist()
+    # Equal texts are encoded once; a batch has the dictionary of its whole row group, of which it needs a little.
+    used = sorted(set(indices) - {None})
+    # One encoder: `json.dumps` would make one for each.
     encode = json.JSONEncoder(ensure_ascii=False).encode
-    encoded = [encode(text).encode() if text else b"" for text in texts.dictionary.to_pylist()]
-    rows = [index if index is not None and encoded[index] else None for index in texts.indices.to_pylist()]
+    given = texts.dictionary.take(pyarrow.array(used, texts.indices.type)).to_pylist()
+    encoded = {index: encode(text).encode() for index, text in zip(used, given) if text}
+    rows = [index if index in encoded else None for index in indices]
     if values is None:
         return (encoded[index] for index in rows if index is not None)
     # Dates and other values that JSON lacks are written as text.

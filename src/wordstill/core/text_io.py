@@ -25,12 +25,14 @@ from typing import IO, Any, cast
 from wordstill.core.files import atomic_file
 from wordstill.core.guard import Limits
 from wordstill.core.parallel_bzip2 import ParallelBzip2
+from wordstill.core.parallel_xz import parallel_xz
 from wordstill.core.progress import byte_bar
 from wordstill.errors import DataError, MissingExtra
 
 BUFFER_BYTES, TEXT_BUFFER_BYTES = 1 << 18, 1 << 15
 """Of a file as it is stored, and of what is decompressed."""
-BZIP2_THREADS = 16
+THREADS = 16
+"""Most that decompress one file."""
 INPUT_BYTES = 1 << 10
 """Decompressed at once where a decompressor gives all that comes out of it: a bomb of so few stays small."""
 
@@ -247,7 +249,7 @@ class _Decompressed(io.RawIOBase):
         except self._broken as error:
             raise self._error(
                 f"{self._stored.name}: the {self._codec.name} data are broken or cut short near byte "
-                f"{self._stored.position} ({error}). Get the file again, or do without it."
+                f"{self.used or self._stored.position} ({error}). Get the file again, or do without it."
             ) from None
         self._total += len(block)
         self._limits.check(self._stored.name, self._total, self._stored.position, self._error)
@@ -267,7 +269,7 @@ class _Streams(io.RawIOBase):
     reader of the package zstandard takes a truncated file for a whole one.
     """
 
-    def __init__(self, packed: io.BufferedReader, new: Callable[[], Any]) -> None:
+    def __init__(self, packed: IO[bytes], new: Callable[[], Any]) -> None:
         super().__init__()
         self._packed, self._new = packed, new
         self._decompressor, self._rest, self._held = new(), b"", memoryview(b"")
@@ -336,7 +338,12 @@ def _zstandard() -> Any:
 
 
 def _read_xz(packed: io.BufferedReader, limits: Limits) -> Any:
-    return _Streams(packed, lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=limits.memory_bytes))
+    def serial(file: IO[bytes]) -> _Streams:
+        return _Streams(file, lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=limits.memory_bytes))
+
+    again, threads = _several_threads(packed)
+    ahead = None if again is None else parallel_xz(again, serial, threads, limits.memory_bytes)
+    return serial(packed) if ahead is None else ahead
 
 
 def _read_zstandard(packed: io.BufferedReader, limits: Limits) -> Any:
@@ -345,10 +352,16 @@ def _read_zstandard(packed: io.BufferedReader, limits: Limits) -> Any:
 
 
 def _read_bzip2(packed: io.BufferedReader, limits: Limits) -> Any:
-    stored, threads = packed.raw, min(os.cpu_count() or 1, BZIP2_THREADS)
+    again, threads = _several_threads(packed)
+    return bz2.BZ2File(packed, "rb") if again is None else ParallelBzip2(packed, again, threads)
+
+
+def _several_threads(packed: io.BufferedReader) -> tuple[Callable[[], IO[bytes]] | None, int]:
+    """What opens a file once more, where several threads may read it, and how many; None where they may not."""
+    stored, threads = packed.raw, min(os.cpu_count() or 1, THREADS)
     if threads == 1 or not isinstance(stored, _StoredFile) or not stored.is_file:
-        return bz2.BZ2File(packed, "rb")
-    return ParallelBzip2(packed, lambda: Path(stored.name).open("rb"), threads)
+        return None, 1
+    return lambda: Path(stored.name).open("rb"), threads
 
 
 def _write_gzip(handle: IO[bytes]) -> IO[bytes]:

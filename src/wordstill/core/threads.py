@@ -1,7 +1,8 @@
-"""Threads that work ahead: the next item is made while the last one is used."""
+"""Threads that work ahead: the next item is made, or the next block unpacked, while the last one is used."""
 
 from __future__ import annotations
 
+import io
 import threading
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
@@ -9,11 +10,12 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from queue import Full, Queue
 from types import TracebackType
-from typing import Generic, TypeVar
+from typing import IO, Any, Generic, TypeVar
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 WAIT_SECONDS = 0.1
+SKIPPED_BYTES = 1 << 18
 
 
 class OrderedPool(Generic[Item, Result]):
@@ -57,6 +59,75 @@ class OrderedPool(Generic[Item, Result]):
             for item in items:
                 yield from self.submit(item)
             yield from self.drain()
+
+
+class Misread(Exception):
+    """Blocks are not where they seemed to be, or are damaged."""
+
+
+class UnpackedAhead(io.RawIOBase):
+    """The bytes of a file whose blocks are decompressed ahead; one reader decides where a block is `Misread`.
+
+    Args:
+        blocks: Blocks in order, each with the byte of the file behind it.
+        again: Opens the file from its start.
+        serial: Makes a reader of the whole file.
+
+    Attributes:
+        position: Bytes of the file behind what was read so far; threads are ahead of it.
+    """
+
+    def __init__(
+        self,
+        blocks: Generator[tuple[bytes, int], None, None],
+        again: Callable[[], IO[bytes]],
+        serial: Callable[[IO[bytes]], Any],
+    ) -> None:
+        super().__init__()
+        self._blocks, self._again, self._serial = blocks, again, serial
+        self._given, self._held = 0, memoryview(b"")
+        self._reader: Any = None
+        self.position = 0
+
+    def read(self, size: int = -1) -> bytes:
+        """Up to ``size`` bytes; none at the end."""
+        while not self._held and self._reader is None:
+            try:
+                block, self.position = next(self._blocks, (b"", self.position))
+            except Misread:
+                self._begin_again()
+                break
+            if not block:
+                return b""
+            self._held = memoryview(block)
+            self._given += len(block)
+        if not self._held and self._reader is not None:
+            unpacked: bytes = self._read(size)
+            self.position = self._file.tell()
+            return unpacked
+        taken, self._held = self._held[:size], self._held[size:]
+        return bytes(taken)
+
+    def close(self) -> None:
+        """End the threads."""
+        if not self.closed:
+            self._blocks.close()
+            if self._reader is not None:
+                self._reader.close()
+                self._file.close()
+        super().close()
+
+    def _begin_again(self) -> None:
+        self._file = self._again()
+        self._reader = self._serial(self._file)
+        # What comes at once, where a reader would go on to broken data and lose what stands before them.
+        self._read = getattr(self._reader, "read1", self._reader.read)
+        left = self._given
+        while left:
+            skipped = len(self._reader.read(min(left, SKIPPED_BYTES)))
+            if not skipped:
+                break
+            left -= skipped
 
 
 def prefetch(items: Iterator[Item], depth: int = 4) -> Generator[Item, None, None]:

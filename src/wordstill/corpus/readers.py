@@ -5,7 +5,9 @@ from __future__ import annotations
 import codecs
 import csv
 import json
+import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import replace
 from functools import partial
 from importlib.util import find_spec
@@ -13,7 +15,8 @@ from itertools import chain
 
 from wordstill.core.contained import contained
 from wordstill.core.guard import Limits, reading
-from wordstill.core.parquet_rows import parquet_texts
+from wordstill.core.parquet_rows import parquet_tasks, parquet_texts
+from wordstill.core.threads import OrderedPool
 from wordstill.corpus.config import PrepareConfig
 from wordstill.corpus.conllu import SUFFIX as CONLLU_SUFFIX
 from wordstill.corpus.conllu import conllu_texts
@@ -30,6 +33,8 @@ TOO_LONG = "larger than field limit"
 """What csv says of a field over its limit."""
 PARQUET_RATIO = 1000
 """Rows that repeat each other take no room in the file."""
+PARQUET_THREADS, TASK_BYTES, AHEAD_BYTES = 4, 8 << 20, 24 << 20
+"""Processes that read one file, the least that each takes up, and the most that it may read before its turn."""
 KIND_OF_SUFFIX = {
     ".csv": "csv", ".tsv": "csv",
     ".jsonl": "jsonl", ".ndjson": "jsonl", ".txt": "text", ".parquet": "parquet", CONLLU_SUFFIX: "conllu"
@@ -284,7 +289,7 @@ def text_lines(chunks: Iterable[bytes], name: str, errors: str) -> Iterator[str]
 def read_column(stream: Stream, column: str, group: str | None = None) -> Iterator[bytes]:
     """The texts of a column in order, as JSON, with their values in ``group``; rows without a text are left out.
 
-    Arrow reads them in a process of its own, which damaged data may end.
+    Arrow reads row groups ahead in processes of their own, which damaged data may end.
     """
     if find_spec("pyarrow") is None:
         raise MissingExtra("pyarrow", "distill", "Reading Parquet files")
@@ -292,14 +297,25 @@ def read_column(stream: Stream, column: str, group: str | None = None) -> Iterat
     if stream.source.path is None or stream.codec:
         raise DataError(f"{name}: Parquet must be read from an uncompressed file, not from a pipe.")
     size, unpacked = stream.source.size or 0, 0
-    for message in contained(
-        parquet_texts, {"path": str(stream.source.path), "name": name, "column": column, "group": group}, name, limits
-    ):
-        share, _, lines = message.partition(b"\n")
-        stream.position = size * int(share) // 1000
-        unpacked += len(lines)
-        limits.check(name, unpacked, size)
-        yield from lines.split(b"\n") if lines else ()
+    asked = {"path": str(stream.source.path), "name": name, "column": column, "group": group}
+    tasks = json.loads(b"".join(contained(parquet_tasks, {**asked, "least": TASK_BYTES}, name, limits)))
+
+    def begun(groups: list[int]) -> Iterator[bytes]:
+        """Messages about row groups, the first of them held, and no more than memory has room for."""
+        messages, held, size = contained(parquet_texts, {**asked, "groups": groups}, name, limits), [], 0
+        while size < AHEAD_BYTES and (message := next(messages, b"")):
+            held.append(message)
+            size += len(message)
+        return chain(held, messages)
+
+    threads = min(os.cpu_count() or 1, PARQUET_THREADS)
+    with closing(OrderedPool(begun, threads).map(tasks)) as read:
+        for message in chain.from_iterable(read):
+            share, _, lines = message.partition(b"\n")
+            stream.position = size * int(share) // 1000
+            unpacked += len(lines)
+            limits.check(name, unpacked, size)
+            yield from lines.split(b"\n") if lines else ()
 
 
 READERS: dict[str, Callable[[Stream, PrepareConfig, int], Iterator[Part]]] = {

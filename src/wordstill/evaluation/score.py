@@ -125,7 +125,7 @@ class ItemScores:
 
     def interval(self, seed: int, resamples: int = RESAMPLES) -> Interval:
         """The bootstrap interval of the score over its items."""
-        return percentiles(_resampled([self], seed, resamples)[:, 0])
+        return percentiles(resampled_scores([self], seed, resamples)[:, 0])
 
     def only(self, chosen: NDArray[np.bool_]) -> ItemScores:
         """The same with every other item left out."""
@@ -160,7 +160,7 @@ def compare(first: ItemScores, second: ItemScores, seed: int, resamples: int = R
     difference = first.value() - second.value()
     if np.isnan(difference) or both.sum() < FEWEST_COMPARED:
         return None
-    return paired_test(difference, _resampled([first, second], seed, resamples))
+    return paired_test(difference, resampled_scores([first, second], seed, resamples))
 
 
 def _value(part: ItemScores) -> float:
@@ -176,8 +176,11 @@ def _mean(values: Sequence[float], weights: Sequence[float]) -> float:
     return float(np.average(values, weights=weights)) if values else float("nan")
 
 
-def _resampled(models: Sequence[ItemScores], seed: int, resamples: int) -> Floats:
-    """Scores in every resample, shape (resamples, models); each sub-corpus is drawn from on its own."""
+def resampled_scores(models: Sequence[ItemScores], seed: int, resamples: int) -> Floats:
+    """Scores of models over the same items in every resample, shape (resamples, models).
+
+    Each sub-corpus is drawn from on its own.
+    """
     drawn = [
         _resampled_part(parts, seed + number, resamples)
         for number, parts in enumerate(zip(*(model._parts() for model in models)))

@@ -36,8 +36,6 @@ Scaling = Literal["none", "scaled", "standardised", "whitened"]
 SMALLEST = 1e-6
 WHITENING = 0.5
 """How much of their unequal spread directions lose; 1 would make all alike, and noise as large as meaning."""
-FAINTEST = 0.01
-"""A direction of less variance than this, beside the mean one, is not enlarged further."""
 CPU_ROWS = 256
 """Words that are distilled at once: what lies between the layers of so few stays near a processor."""
 GPU_PAIRS = 1 << 17
@@ -152,9 +150,11 @@ class Distillers(nn.Module):
 
 def whitening(vectors: Tensor) -> Tensor:
     """[width, width] a symmetric map of centered vectors [n, width] that brings the spreads of directions nearer."""
-    variances, directions = torch.linalg.eigh((vectors.double().T @ vectors.double()).cpu() / len(vectors))
-    usual = variances.mean()
-    factors = variances.clamp(min=float(FAINTEST * usual) or SMALLEST) ** (-WHITENING / 2)
+    count, width = vectors.shape
+    variances, directions = torch.linalg.eigh((vectors.double().T @ vectors.double()).cpu() / count)
+    usual = variances.mean().clamp(min=SMALLEST)
+    # The fewer vectors, the more of the differences is chance.
+    factors = ((count * variances + width * usual) / (count + width)) ** (-WHITENING / 2)
     # As large together as before.
     factors *= (usual / (variances * factors.square()).mean().clamp(min=SMALLEST)).sqrt()
     mixing: Tensor = (directions * factors) @ directions.T

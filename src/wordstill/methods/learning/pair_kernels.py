@@ -103,7 +103,7 @@ def softplus(value):
 
 
 @triton.jit
-def met(values, weights, offsets, row, OFFSET: tl.constexpr, DIM: tl.constexpr, BLOCK: tl.constexpr):
+def _met(values, weights, offsets, row, OFFSET: tl.constexpr, DIM: tl.constexpr, BLOCK: tl.constexpr):
     """A row of a table, and its score with a query."""
     column = tl.arange(0, BLOCK)
     vector = tl.load(weights + row * DIM + column, mask=column < DIM, other=0.0)
@@ -143,7 +143,7 @@ def _attract(
         share = 1.0
         if WEIGHTED:
             share = tl.load(present + place)
-        vector, score = met(values, weights, offsets, row, OFFSET, DIM, BLOCK)
+        vector, score = _met(values, weights, offsets, row, OFFSET, DIM, BLOCK)
         slope = -attraction * share * tl.sigmoid(-score)
         spent += attraction * share * softplus(-score)
         size += share
@@ -224,7 +224,7 @@ def _learn(
             share = factor
             if MASK:
                 share = _without_hits(share, row, rows + query * SLOTS, SLOTS)
-            vector, score = met(values, weights, offsets, row, OFFSET, DIM, BLOCK)
+            vector, score = _met(values, weights, offsets, row, OFFSET, DIM, BLOCK)
             slope = share * tl.sigmoid(score)
             spent += share * softplus(score)
             total += slope * vector

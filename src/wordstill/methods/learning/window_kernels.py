@@ -10,10 +10,12 @@ import triton.language as tl
 from torch import Tensor
 
 from wordstill.methods.learning.objectives import WindowRule
-from wordstill.methods.learning.pair_kernels import met, softplus
+from wordstill.methods.learning.pair_kernels import softplus
 from wordstill.methods.learning.row_kernels import KernelStep
 from wordstill.methods.learning.rows import EVERY, RowTable
 
+LARGEST_TILE = 1 << 15
+"""Numbers of all rows of a window: more do not fit the registers of a program."""
 KINDS = {"summed": 0, "attended": 1, "attended-held": 2}
 
 
@@ -54,6 +56,11 @@ class WindowStep:
         self.kernels.update(rows, negatives, rate)
         self.projection.apply(EVERY, moved, rate)
 
+    @staticmethod
+    def fits(slots: int, dim: int) -> bool:
+        """Whether the rows of a window with so many slots can be held at once."""
+        return int(triton.next_power_of_2(slots) * triton.next_power_of_2(dim)) <= LARGEST_TILE
+
     def _scatter(self, queries: Tensor, rows: Tensor, present: Tensor, negatives: Tensor, gradient: Tensor) -> None:
         kernels, rule = self.kernels, self.rule
         _learn_window[(len(queries),)](
@@ -76,6 +83,7 @@ class WindowStep:
             DRAWN=negatives.shape[1],
             SLOTS=rows.shape[1],
             PLACES=triton.next_power_of_2(rows.shape[1]),
+            NEGATIVES=triton.next_power_of_2(negatives.shape[1]),
             OFFSET=self.offsets is not None,
             DIM=kernels.dim,
             BLOCK=kernels.block,
@@ -102,6 +110,26 @@ def _slopes(scores, shares, KIND: tl.constexpr):
 
 
 @triton.jit
+def _meet(values, weights, offsets, rows, there, OFFSET: tl.constexpr, DIM: tl.constexpr, BLOCK: tl.constexpr):
+    """Rows of a table, all at once, and their scores with a query."""
+    column = tl.arange(0, BLOCK)
+    inside = there[:, None] & (column < DIM)[None, :]
+    vectors = tl.load(weights + rows[:, None] * DIM + column[None, :], mask=inside, other=0.0)
+    scores = tl.sum(vectors * values[None, :], axis=1)
+    if OFFSET:
+        scores += tl.load(offsets + rows, mask=there, other=0.0)
+    return vectors, scores
+
+
+@triton.jit
+def _spread(gradients, rows, there, slopes, values, DIM: tl.constexpr, BLOCK: tl.constexpr):
+    """Add a query to the gradients of its rows, times the slope of each."""
+    column = tl.arange(0, BLOCK)
+    inside = there[:, None] & (column < DIM)[None, :]
+    tl.atomic_add(gradients + rows[:, None] * DIM + column[None, :], slopes[:, None] * values[None, :], mask=inside)
+
+
+@triton.jit
 def _learn_window(
     queries,
     weights,
@@ -122,6 +150,7 @@ def _learn_window(
     DRAWN: tl.constexpr,
     SLOTS: tl.constexpr,
     PLACES: tl.constexpr,
+    NEGATIVES: tl.constexpr,
     OFFSET: tl.constexpr,
     DIM: tl.constexpr,
     BLOCK: tl.constexpr,
@@ -130,35 +159,29 @@ def _learn_window(
     column = tl.arange(0, BLOCK)
     inside = column < DIM
     values = tl.load(queries + query * DIM + column, mask=inside, other=0.0)
-    places = tl.arange(0, PLACES)
-    shares = tl.load(present + query * SLOTS + places, mask=places < SLOTS, other=0.0)
-    scores = tl.zeros((PLACES,), dtype=tl.float32)
-    for slot in range(SLOTS):
-        row = tl.load(rows + query * SLOTS + slot)
-        _, score = met(values, weights, offsets, row, OFFSET, DIM, BLOCK)
-        scores = tl.where(places == slot, score, scores)
+    slots = query * SLOTS + tl.arange(0, PLACES)
+    there = tl.arange(0, PLACES) < SLOTS
+    shares = tl.load(present + slots, mask=there, other=0.0)
+    named = tl.load(rows + slots, mask=there, other=0)
+    vectors, scores = _meet(values, weights, offsets, named, there, OFFSET, DIM, BLOCK)
     spent, slopes = _slopes(scores, shares, KIND)
-    spent *= semantic
+    slopes *= semantic
+    total = tl.sum(slopes[:, None] * vectors, axis=0)
+    tl.atomic_min(owners + named, slots.to(tl.int32), mask=there)
+    filled = shares != 0.0
+    _spread(gradients, named, filled, slopes, values, DIM, BLOCK)
+    tl.atomic_add(counts + named, tl.full((PLACES,), 1, tl.int64), mask=filled)
     squares = tl.sum(values * values, axis=0)
-    spent += contextualised * softplus(-squares)
-    total = -2 * contextualised * tl.sigmoid(-squares) * values
-    for slot in range(SLOTS):
-        place = query * SLOTS + slot
-        row = tl.load(rows + place)
-        slope = semantic * tl.sum(tl.where(places == slot, slopes, 0.0), axis=0)
-        total += slope * tl.load(weights + row * DIM + column, mask=inside, other=0.0)
-        tl.atomic_min(owners + row, place.to(tl.int32))
-        if tl.load(present + place) != 0.0:
-            tl.atomic_add(gradients + row * DIM + column, slope * values, mask=inside)
-            tl.atomic_add(counts + row, 1)
-    for slot in range(DRAWN):
-        place = query * DRAWN + slot
-        row = tl.load(negatives + place)
-        vector, score = met(values, weights, offsets, row, OFFSET, DIM, BLOCK)
-        slope = contrastive * tl.sigmoid(score)
-        spent += contrastive * softplus(score)
-        total += slope * vector
-        tl.atomic_min(owners + row, (batch * SLOTS + place).to(tl.int32))
-        tl.atomic_add(gradients + row * DIM + column, slope * values, mask=inside)
+    spent = semantic * spent + contextualised * softplus(-squares)
+    total += -2 * contextualised * tl.sigmoid(-squares) * values
+    slots = query * DRAWN + tl.arange(0, NEGATIVES)
+    there = tl.arange(0, NEGATIVES) < DRAWN
+    named = tl.load(negatives + slots, mask=there, other=0)
+    vectors, scores = _meet(values, weights, offsets, named, there, OFFSET, DIM, BLOCK)
+    slopes = tl.where(there, contrastive * tl.sigmoid(scores), 0.0)
+    spent += tl.sum(tl.where(there, contrastive * softplus(scores), 0.0), axis=0)
+    total += tl.sum(slopes[:, None] * vectors, axis=0)
+    tl.atomic_min(owners + named, (batch * SLOTS + slots).to(tl.int32), mask=there)
+    _spread(gradients, named, there, slopes, values, DIM, BLOCK)
     tl.store(backwards + query * DIM + column, total, mask=inside)
     tl.atomic_add(loss, spent.to(tl.float64))

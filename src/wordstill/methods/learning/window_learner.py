@@ -186,7 +186,9 @@ class WindowLearner(Learner):
             return None
         from wordstill.methods.learning.window_kernels import WindowStep
 
-        counts = self.positives.counts
+        counts, slots = self.positives.counts, max(len(self.windows.offsets), self.config.negatives)
+        if not WindowStep.fits(slots, kernels.dim):
+            return None
         return WindowStep(kernels, self.projection, counts, self.score_offsets, rule, self.learning_rate, self.loss)
 
     @property
