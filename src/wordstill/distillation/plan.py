@@ -39,7 +39,7 @@ Maker = Callable[[RunContext], dict[str, Observer]]
 USUAL_FOLDS, USUAL_FOLDS_OF_GROUP = 20, 10
 SHARE_OF_MEMORY = 0.5
 """Tables of cells that would take more of the free memory are kept on disk."""
-TABLES = 5
+TABLES = 7
 """Sums by cell of the method that has most, `Still`."""
 
 
