@@ -102,8 +102,9 @@ class Still(Method):
     times the width, and about 20 sparse products for the regression; no random numbers.
     Relations: `StillV1` mixes states and sentence contexts only; `Ase` is the first block without whitening.
 
-    Folds and groups: the row of a part of the text has the part's own means in all blocks but `Sentence`, whose row
-    is that of the whole text: a regression over a part alone would be another map. Its length is the whole word's.
+    Folds and groups: the row of a part of the text has the part's own means in all blocks but two. The isolated word
+    is the same everywhere, and so is the row of `Sentence`: a regression over a part alone would be another map.
+    Its length is the whole word's.
 
     Example:
         >>> from wordstill import distill
