@@ -27,7 +27,7 @@ import numpy as np
 from wordstill.analysis.resampling import LEAST_FOLDS, Estimate, Resampler, interval, jackknife_error, leave_one_out
 from wordstill.analysis.word_lists import AssociationTest, WordList
 from wordstill.errors import UsageError, unknown_name
-from wordstill.evaluation.lookup import rows_of, unit
+from wordstill.evaluation.lookup import rows_of
 from wordstill.evaluation.protocol import ABSENT, resolve
 from wordstill.evaluation.statistics import (
     RESAMPLES,
@@ -40,6 +40,7 @@ from wordstill.evaluation.statistics import (
     percentiles,
     splits,
 )
+from wordstill.vectors.search import unit
 
 if TYPE_CHECKING:
     from wordstill.vectors import WordVectors
