@@ -121,8 +121,8 @@ def associations(
         raise unknown_name("statistic", statistic, STATISTICS)
     if permutations < 1:
         raise UsageError(f"permutations must be 1 or more; got {permutations}.")
-    chosen, random = STATISTICS[statistic], checked_seed(seed)
-    found = []
+    chosen, how = STATISTICS[statistic], (two_sided, permutations, checked_seed(seed))
+    found: list[Association] = []
     for test in tests:
         if chosen.targets == 2 and len(test.targets) != 2:
             raise UsageError(
@@ -131,8 +131,7 @@ def associations(
             )
         groups = [test.targets] if chosen.targets == 2 else [(one,) for one in test.targets]
         for name, table in tables.items():
-            for targets in groups:
-                found.append(_tested(table, name, test, targets, chosen, (two_sided, permutations, random)))
+            found += [_tested(table, name, test, targets, chosen, how) for targets in groups]
     return _adjusted(found)
 
 
