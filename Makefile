@@ -10,6 +10,9 @@ DEMO := $(if $(wildcard $(READY)),$(VENV),.venv-demo)
 # Only files are taken from this wheel: text and three sets. gensim has no wheel for Python 3.14.
 GENSIM := gensim==4.4.0
 
+# Tests start many processes, which load the package from its bytecode.
+export PYTHONDONTWRITEBYTECODE :=
+
 .PHONY: help demo test check format docs experiments fuzz faults kill clean
 
 help:

@@ -4,14 +4,15 @@ All pages take three minutes of work: ``WORDSTILL_DEMO=whole python -m pytest te
 """
 
 import bz2
+import io
 import json
 import os
-import subprocess
-import sys
 
 import pytest
+from rich.console import Console
 
 from wordstill.corpus.sources import embedded_text
+from wordstill.demo import run
 
 WHOLE = os.environ.get("WORDSTILL_DEMO") == "whole"
 PAGES = None if WHOLE else 72
@@ -23,20 +24,9 @@ def demo(tmp_path_factory):
     folder = tmp_path_factory.mktemp("demo")
     pages = bz2.decompress(embedded_text().read_bytes()).split(b"</page>")
     (folder / "wiki.xml").write_bytes(b"</page>".join([*pages[:-1][:PAGES], pages[-1]]))
-    out = folder / "out"
-    command = [
-        sys.executable,
-        "-m",
-        "wordstill.demo",
-        "--out",
-        str(out),
-        "--text",
-        str(folder / "wiki.xml"),
-        "--no-page",
-    ]
-    result = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert result.returncode == 0, result.stderr
-    return out, result.stdout
+    out, printed = folder / "out", io.StringIO()
+    run(out, Console(file=printed, width=100), folder / "wiki.xml", with_page=False)
+    return out, printed.getvalue()
 
 
 def test_still_agrees_with_people_on_every_pair(demo):

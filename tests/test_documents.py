@@ -3,8 +3,6 @@
 import ast
 import importlib
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -36,12 +34,13 @@ def test_code_of_the_tutorials_compiles_and_imports_what_there_is():
 @pytest.mark.parametrize(
     "name", ["README.md", "docs/guide.md", "docs/python.md", "docs/associations.md", "docs/change.md"]
 )
-def test_python_examples_run(name, tmp_path):
-    (tmp_path / "corpus.txt").write_text(SENTENCES * 10)
+@pytest.mark.filterwarnings("default")
+def test_python_examples_run(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("corpus.txt").write_text(SENTENCES * 6)
     script = "\n".join(python_blocks(name))
     assert script
-    result = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert result.returncode == 0, result.stderr
+    exec(compile(script, name, "exec"), {"__name__": "__main__"})
 
 
 def test_links_lead_somewhere():

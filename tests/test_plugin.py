@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
 import sys
@@ -13,6 +12,8 @@ import pytest
 
 from tests.teacher.tiny_teachers import LINES, make_model, make_tokenizer
 from wordstill import WordVectors
+from wordstill.cli import main
+from wordstill.methods import METHODS
 
 ROOT = Path(__file__).parents[1]
 
@@ -27,17 +28,22 @@ def installed(tmp_path_factory):
     return folder
 
 
-@pytest.fixture(scope="module")
-def wordstill(installed):
-    """Runs ``wordstill`` where the example is installed."""
-    path = os.pathsep.join([str(installed), str(ROOT / "src")])
-    environment = {**os.environ, "PYTHONPATH": path, "OMP_NUM_THREADS": "1", "COLUMNS": "120"}
+@pytest.fixture
+def wordstill(installed, monkeypatch, capsys):
+    """Runs ``wordstill`` in this process, as if the example were installed; gives its exit code and what it says."""
+    monkeypatch.syspath_prepend(installed)
+    monkeypatch.setenv("COLUMNS", "120")
+    # What is installed is looked up once.
+    vars(METHODS).pop("plugins", None)
 
-    def run(*arguments: object) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "wordstill", *map(str, arguments)]
-        return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    def run(*arguments: object) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["wordstill", *map(str, arguments)])
+        with pytest.raises(SystemExit) as end:
+            main()
+        return int(end.value.code or 0), *capsys.readouterr()
 
-    return run
+    yield run
+    vars(METHODS).pop("plugins", None)
 
 
 @pytest.fixture(scope="module")
@@ -53,8 +59,8 @@ def test_distill_with_the_example(wordstill, teacher, tmp_path):
     text.write_text("\n".join(LINES[:4]), encoding="utf-8")
     methods = ("-m", "mean-direction:layer=1,power=0", "-m", "mean-direction", "-m", "ase:layer=1")
     out = tmp_path / "vectors"
-    done = wordstill("distill", text, "--teacher", teacher, "--min-count", 1, *methods, "--out", out)
-    assert done.returncode == 0, done.stderr
+    code, _, said = wordstill("distill", text, "--teacher", teacher, "--min-count", 1, *methods, "--out", out)
+    assert code == 0, said
     table = WordVectors.load(out / "mean-direction")
     assert table.provenance["method"]["name"] == "mean-direction.v1"
     assert np.linalg.norm(table.matrix, axis=1).max() <= 1 + 1e-5
@@ -63,11 +69,11 @@ def test_distill_with_the_example(wordstill, teacher, tmp_path):
 
 
 def test_plug_ins_are_listed_and_their_settings_checked(wordstill, tmp_path):
-    assert "Plug-ins: mean-direction" in wordstill("distill", "--help").stdout
-    assert "Plug-ins" not in wordstill("convert", "--help").stdout
+    assert "Plug-ins: mean-direction" in wordstill("distill", "--help")[1]
+    assert "Plug-ins" not in wordstill("convert", "--help")[1]
     for method, message in (
         ("mean-directon", "Did you mean 'mean-direction'? Known: ase, "),
         ("mean-direction:power=2", "mean-direction: power must be from 0 to 1; got 2.0."),
     ):
-        refused = wordstill("distill", "text.txt", "-m", method, "--out", tmp_path / "out")
-        assert refused.returncode == 2 and message in refused.stderr
+        code, _, said = wordstill("distill", "text.txt", "-m", method, "--out", tmp_path / "out")
+        assert code == 2 and message in said

@@ -25,10 +25,11 @@ from experiments.analysis.documents import documents, study_parser
 from experiments.record import command_line, current_commit, machine, write_json
 from wordstill import distill
 from wordstill.analysis.change import change
-from wordstill.analysis.resampling import LEAST_FOLDS, cosine_interval, jackknife_error, leave_one_out, merged, unit
+from wordstill.analysis.resampling import LEAST_FOLDS, cosine_interval, jackknife_error, leave_one_out, merged
 from wordstill.distillation import DistillConfig
 from wordstill.vectors import WordVectors
 from wordstill.vectors.folds import Folds, with_folds
+from wordstill.vectors.search import unit
 
 MODULE = "experiments.analysis.calibration"
 FINE = 100

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 import torch
@@ -28,7 +28,7 @@ from wordstill.distillation.engine import Engine, Stage
 from wordstill.methods import METHODS, RunContext, read_specs
 from wordstill.teacher import BatchConfig, Teacher, TeacherConfig, TextBatches, subword_source
 from wordstill.teacher.batch import usual_budget
-from wordstill.teacher.batches import AnyBatch, Place, batch_arrays
+from wordstill.teacher.batches import AnyBatch, batch_arrays
 from wordstill.teacher.layers import blocks_of
 from wordstill.teacher.loading import embedded_teacher
 
@@ -130,7 +130,7 @@ def measure_shape(shape: str, text: Text, options: argparse.Namespace) -> Iterat
     teacher = random_teacher(shape, options.tokenizer, compiled=not options.eager)
     budget = options.budget or usual_budget(teacher.device, teacher.width)
     config = BatchConfig(budget, teacher.limit, packed=teacher.packs)
-    batches = text_batches(teacher, text, config, options.batches)
+    batches = text_batches(teacher, text, config)
     found: dict[str, Any] = {
         "shape": shape,
         "packed": teacher.packs,
@@ -179,11 +179,11 @@ def measure_mix(
     }
 
 
-def text_batches(teacher: Teacher, text: Text, config: BatchConfig, place: Place = "auto") -> TextBatches:
+def text_batches(teacher: Teacher, text: Text, config: BatchConfig) -> TextBatches:
     """The text as the teacher reads it, in a random order that learners need."""
     tokenizer, vocabulary = teacher.tokenizer, text.vocabulary
     source = subword_source(text.corpus, tokenizer)
-    arrays = batch_arrays(place, source, vocabulary, teacher.device)
+    arrays = batch_arrays(source, vocabulary, teacher.device)
     return TextBatches(text.corpus, vocabulary, source, tokenizer, config, order=1, arrays=arrays)
 
 
@@ -328,7 +328,6 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--repeat", type=int, default=1, help="passes over the text, for the mixes named by --repeated")
     parser.add_argument("--repeated", action="append", default=[], choices=MIXES)
     parser.add_argument("--budget", type=int)
-    parser.add_argument("--batches", default="auto", choices=get_args(Place), help="where they are made")
     parser.add_argument("--tokenizer", type=Path, help="folder of a tokenizer; the embedded teacher's if left out")
     add_commit(parser)
     parser.add_argument("--eager", action="store_true", help="do not compile the model")

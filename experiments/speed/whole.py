@@ -39,6 +39,11 @@ from wordstill.teacher.loading import NAME, embedded_teacher
 
 BENCHMARK = "whole"
 TITLE = "From raw text to vectors"
+KINDS = {
+    "cpu": "Plain text on a CPU:",
+    "minilm": "Plain text, compressed, on a GPU:",
+    "bert-base": "The same with a larger model:",
+}
 WIKIPEDIA = 1.28e9
 """Words of the dump that X2Static was trained on."""
 PREPARING, LOADING, FINISHING, STARTING = "preparing the text", "loading the teacher", "finishing", "starting Python"
@@ -239,7 +244,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--repeats", type=int, default=1, help="runs over the whole text; the last one is shown")
     parser.add_argument("--no-peers", dest="peers", action="store_false", help="leave other tools out")
     parser.add_argument("--device", default="auto", choices=("auto", "cpu", "cuda"))
-    parser.add_argument("--name", default="", help="part of the name of the result, for several texts or machines")
+    parser.add_argument("--name", default="", choices=("", *KINDS), help="part of the name of the result")
     add_commit(parser)
     return parser.parse_args()
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from wordstill.core.files import atomic_file
+from wordstill.core.files import write_file
 from wordstill.core.gensim_files import gensim_folder, unpack_gensim
 from wordstill.corpus import Corpus, VocabularyConfig, prepare
 from wordstill.corpus.sources import embedded_text
@@ -70,8 +70,7 @@ def run(out: Path, console: Console, text: Path | None = None, *, with_page: boo
     console.print(table(result))
 
     console.rule("4  draw: a map, and a page to explore")
-    with atomic_file(out / "map.svg") as file:
-        file.write(group_map(vectors["still"], MAP).encode())
+    write_file(out / "map.svg", group_map(vectors["still"], MAP))
     page = _write_page(out, vectors["still"], corpus) if with_page else None
 
     console.rule("nearest words")

@@ -19,11 +19,11 @@ from wordstill.analysis.resampling import (
     merged,
     sure_neighbors,
     t_quantile,
-    unit,
 )
 from wordstill.errors import UsageError
 from wordstill.vectors import WordVectors
 from wordstill.vectors.folds import Folds
+from wordstill.vectors.search import unit
 
 DIM = 6
 NONE = np.empty((0, 12), dtype=np.bool_)

@@ -56,10 +56,14 @@ def test_words_counts_and_kind(planted, table):
     assert table.matrix.dtype == np.float32 and table.dim == table.provenance["method"]["dim"]
 
 
-def test_the_same_seed_gives_the_same_bits(planted, table, name):
-    again = trained(planted, spec_of(name))
+def test_the_same_seed_gives_the_same_bits_and_progress_shows_time_left_and_loss(planted, table, name, bars, capsys):
+    again = trained(planted, spec_of(name), progress=True)
     assert again.words == table.words
     assert again.matrix.tobytes() == table.matrix.tobytes()
+    shown = capsys.readouterr().err
+    assert f"{name}: 100%" in shown
+    if BASELINES[name].package == "torch":
+        assert "loss 0." in shown or "loss " in shown
 
 
 def test_another_seed_gives_other_vectors(planted, table, name, topics_apart):
@@ -86,14 +90,6 @@ def test_words_that_never_occur_have_no_vector_unless_spelling_gives_one(make_te
     found = trained(text, spec_of(name))
     assert "sea" in found and "rivers" in found
     assert ("unheard" in found) == ("the sea" in found) == (name == "fasttext")
-
-
-def test_progress_shows_time_left_and_loss(planted, name, bars, capsys):
-    trained(planted, spec_of(name), progress=True)
-    shown = capsys.readouterr().err
-    assert f"{name}: 100%" in shown
-    if BASELINES[name].package == "torch":
-        assert "loss 0." in shown or "loss " in shown
 
 
 @pytest.mark.parametrize("name", [name for name, kind in BASELINES.items() if kind.package == "torch"])

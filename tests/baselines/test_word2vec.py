@@ -75,6 +75,16 @@ def test_the_result_is_that_of_gensim_on_the_same_lists(planted, baseline, confi
     np.testing.assert_array_equal(found.vectors, oracle.wv[planted.vocabulary.keys])
 
 
+@pytest.mark.parametrize("keep", ["tool", "printed"])
+def test_frequent_words_are_thinned_out_as_the_tool_does_or_as_printed(planted, keep):
+    model = Skipgram(SkipgramConfig(dim=4, subsample=0.01, keep=keep), Training()).model(planted)
+    kept = dict(zip(model.wv.index_to_key, model.wv.expandos["sample_int"] / (2**32 - 1)))
+    for key, count in zip(planted.vocabulary.keys, planted.vocabulary.counts.tolist()):
+        share = 0.01 * planted.words / count
+        expected = share**0.5 if keep == "printed" else share**0.5 + share
+        assert kept[key] == pytest.approx(min(1.0, expected), rel=1e-6)
+
+
 @pytest.mark.parametrize("baseline", [Skipgram, Fasttext])
 def test_the_other_table_is_that_of_contexts(planted, topics_apart, baseline):
     from wordstill import WordVectors

@@ -36,7 +36,7 @@ def test_list(cli, empty):
 
 def test_list_says_where_sets_come_from(cli, empty):
     shown = cli("data", "list", "--verbose").out
-    for part in ("home: https://fh295.github.io/simlex.html", "licence: CC BY 2.0", "sha256: "):
+    for part in ("home: https://fh295.github.io/simlex.html", "license: CC BY 2.0", "sha256: "):
         assert part in shown
     assert "note: The file holds one row without a word for each of the 21 classes" in shown
 

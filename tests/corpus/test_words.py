@@ -77,9 +77,8 @@ def test_a_store_that_cannot_be_written(
     assert caplog.messages == ["The words of the text are not kept for the next run: read-only"]
 
 
-def test_more_words_than_are_decoded_at_once(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_more_words_than_are_decoded_at_once(store: Path) -> None:
     corpus = Corpus.open(store)
     expected = list(corpus.words)
-    for chunk in (1, 3, len(expected)):
-        monkeypatch.setattr(words, "CHUNK_WORDS", chunk)
-        assert list(corpus.words) == expected
+    for at_once in (1, 3, len(expected)):
+        assert list(corpus.words.decoded(at_once)) == expected

@@ -161,6 +161,18 @@ def lines():
     return make_lines(20_000)
 
 
+@pytest.fixture(scope="module")
+def long_text(tmp_path_factory, lines):
+    path = tmp_path_factory.mktemp("long") / "long.txt"
+    path.write_text("\n".join(lines))
+    return path
+
+
+@pytest.fixture(scope="module")
+def long_corpus(long_text):
+    return prepare([long_text], long_text.with_name("store"), workers=1)
+
+
 @pytest.fixture
 def probed(tmp_path, monkeypatch, tiny_teacher):
     """A dry run with a teacher that is at hand; nothing is left of its temporary files."""
@@ -187,9 +199,8 @@ def step_of(expected: Estimate, title: str) -> Step:
     return next(step for step in expected.steps if step.title == title)
 
 
-def test_a_store_is_exact(probed, tmp_path, lines):
-    (tmp_path / "long.txt").write_text("\n".join(lines))
-    corpus = prepare([tmp_path / "long.txt"], tmp_path / "store", workers=1)
+def test_a_store_is_exact(probed, long_corpus):
+    corpus = long_corpus
     recipe, expected = probed(corpus.path)
     assert expected.rows == recipe.vocabulary["size"] == len(Vocabulary.build(corpus))
     assert recipe.corpus["hash"] == corpus.hash
@@ -200,10 +211,8 @@ def test_a_store_is_exact(probed, tmp_path, lines):
 
 
 @pytest.mark.parametrize("min_count", [1, 5, 40])
-def test_of_long_text_the_vocabulary_is_a_lower_bound(probed, tmp_path, lines, min_count):
-    text = tmp_path / "long.txt"
-    text.write_text("\n".join(lines))
-    corpus = prepare([text], tmp_path / "store", workers=1)
+def test_of_long_text_the_vocabulary_is_a_lower_bound(probed, long_text, long_corpus, min_count):
+    text, corpus = long_text, long_corpus
     recipe, expected = probed(text, min_count=min_count)
     rows = len(Vocabulary.build(corpus, VocabularyConfig(min_count=min_count)))
     assert rows / 10 < expected.rows < rows
@@ -219,9 +228,8 @@ def test_of_long_text_the_vocabulary_is_a_lower_bound(probed, tmp_path, lines, m
     assert expected.store == pytest.approx(stored, rel=0.3)
 
 
-def test_the_limit_of_the_vocabulary_holds(probed, tmp_path, lines):
-    (tmp_path / "long.txt").write_text("\n".join(lines))
-    assert probed(tmp_path / "long.txt", max_size=100)[1].rows == 100
+def test_the_limit_of_the_vocabulary_holds(probed, long_text):
+    assert probed(long_text, max_size=100)[1].rows == 100
 
 
 @pytest.mark.parametrize("kind", ["jsonl.gz", "txt.bz2", "parquet"])
@@ -278,17 +286,16 @@ def test_short_text_is_exact(probed, tmp_path, lines):
     assert step_of(expected, "text").words == corpus.n_words
 
 
-def test_a_development_set_is_not_judged_by_the_beginning(tmp_path, monkeypatch, tiny_teacher, lines):
+def test_a_development_set_is_not_judged_by_the_beginning(long_text, monkeypatch, tiny_teacher):
     """Its rare words may come later; whole text is refused as the run refuses it."""
 
     def refuse(words):
         raise DataError(f"none of {len(words)} words")
 
-    (tmp_path / "long.txt").write_text("\n".join(lines))
     monkeypatch.setattr(Teacher, "from_config", lambda *_: tiny_teacher("bert-uncased"))
     config = DistillConfig(methods=("x2static",), teacher=TeacherConfig("tiny"), epochs=2)
     judge = EarlyStopping(lambda vectors: 0.0, check_words=refuse)
-    inputs = [tmp_path / "long.txt"]
+    inputs = [long_text]
     assert dry_run(inputs, config, judge, probe_bytes=10_000, probe_seconds=0.1)[1].rows > 0
     with pytest.raises(DataError, match="none of"):
         dry_run(inputs, config, judge, probe_bytes=10_000_000)

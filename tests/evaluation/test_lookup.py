@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 from wordstill.errors import DataError
-from wordstill.evaluation.lookup import Lookup, unit
+from wordstill.evaluation.lookup import Lookup
 from wordstill.evaluation.protocol import Protocol
 from wordstill.evaluation.tasks.similarity import SimilarityTask
 from wordstill.vectors import WordVectors
+from wordstill.vectors.search import unit
 
 
 def looked_up(words, vectors, **rules) -> Lookup:

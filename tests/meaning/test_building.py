@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -45,6 +47,16 @@ def test_a_positive_that_is_nearly_the_same_word_is_replaced(builder, word):
     triple = builder.build(OCCURRENCE, PREDICTED, f"Him they {word} money.", source="given")
     assert triple.positive.marked == "Him they [assured] money."
     assert triple.how == "replaced"
+
+
+@pytest.mark.parametrize("word", ["promised", "Promised"])
+def test_as_printed_even_a_name_is_replaced_by_nearly_the_same_word(builder, word):
+    given = OCCURRENCE if word == "promised" else Occurrence("They Promised him coins.", 5, 13)
+    printed = TripleBuilder(builder.cosines, replace(builder.config, guarded=False))
+    triple = printed.build(given, PREDICTED, f"Him they {word} money.", source="given")
+    assert triple.positive.word.lower() == "promises" and triple.how == "replaced"
+    kept = builder.build(given, PREDICTED, f"Him they {word} money.", source="given")
+    assert kept.positive.word == ("assured" if word == "promised" else "Promised")
 
 
 def test_it_stays_where_nothing_can_replace_it(builder):

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import signal
-import threading
-import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,7 +12,6 @@ import torch
 
 from wordstill.errors import DataError, Interrupted, UsageError
 from wordstill.meaning import DistillerConfig, Distillers, MeaningEncoder, Occurrence
-from wordstill.meaning import encode_uses as uses
 from wordstill.meaning.encode_uses import UseReader, UseWork, encode_uses
 from wordstill.meaning.make_triples import Mode, PairConfig, TripleWork, TripleWorkers, make_triples
 from wordstill.meaning.masked import MaskedModel
@@ -48,40 +44,24 @@ def saved_encoder(folder, saved_masked_model):
     return MeaningEncoder.load(folder / "encoder", device="cpu", dtype="float32")
 
 
-@pytest.fixture
-def small(monkeypatch):
-    monkeypatch.setattr(uses, "BLOCK", 8)
-
-
-def test_two_workers_of_which_one_is_killed_make_the_triples_of_one(folder, saved_masked_model):
+def test_two_workers_make_the_triples_of_one(folder, saved_masked_model):
     masked = MaskedModel.from_pretrained(saved_masked_model, device="cpu", dtype="float32")
     table = WordVectors(WORDS, np.random.default_rng(0).normal(size=(12, 4)).astype(np.float32))
     table.save(folder / "vectors")
     sources = Sources([Occurrence.at(text, 1) for text in TEXTS], None, "text")
     make_triples(sources, masked, table, folder / "plain.jsonl", CONFIG, block=4)
     out = folder / "triples.jsonl"
-    held = folder / "triples.jsonl.partial" / "shards" / "held"
-
-    def kill() -> None:
-        while not (held.exists() and any(held.iterdir())):
-            time.sleep(0.01)
-        multiprocessing.active_children()[0].kill()
-
-    killer = threading.Thread(target=kill)
-    killer.start()
     by = TripleWorkers(Workers(2), str(folder / "vectors"))
     make_triples(sources, masked, table, out, CONFIG, block=4, by=by)
-    killer.join()
     assert out.read_bytes() == (folder / "plain.jsonl").read_bytes()
-    assert not held.parent.parent.exists()
+    assert not out.with_name("triples.jsonl.partial").exists()
     with pytest.raises(UsageError, match="omit enough and seconds"):
         make_triples(sources, masked, table, folder / "more.jsonl", CONFIG, by=by, enough=3)
 
 
-@pytest.mark.usefixtures("small")
 def test_a_worker_resumes_what_was_stopped_and_encodes_the_same_uses(folder, saved_encoder, monkeypatch):
     lines = [*TEXTS, Occurrence.at("nobody knows", "knows")]
-    store = encode_uses(saved_encoder, lines, folder / "plain")
+    store = encode_uses(saved_encoder, lines, folder / "plain", block=8)
     assert store.occurrences[0].word == "knows"
     assert [use.text for use in store.occurrences[1::8]] == TEXTS
     out, real, made = folder / "uses", UseReader.read, []
@@ -95,13 +75,13 @@ def test_a_worker_resumes_what_was_stopped_and_encodes_the_same_uses(folder, sav
     with monkeypatch.context() as patch:
         patch.setattr(UseReader, "read", stopping)
         with pytest.raises(Interrupted, match="encoding lines: 17 of 41 lines done and saved"):
-            encode_uses(saved_encoder, lines, out)
+            encode_uses(saved_encoder, lines, out, block=8)
     before = contents(folder / "uses.partial")
     with pytest.raises(DataError, match=r"other settings: words was None, now \['old'\]"):
-        encode_uses(saved_encoder, lines, out, ["old"])
+        encode_uses(saved_encoder, lines, out, ["old"], block=8)
     with monkeypatch.context() as patch:
         patch.setattr(UseReader, "read", lambda *_: pytest.fail("encoded here"))
-        encode_uses(saved_encoder, lines, out, workers=Workers(1))
+        encode_uses(saved_encoder, lines, out, workers=Workers(1), block=8)
     assert len(before) == 5
     assert contents(out) == contents(folder / "plain")
 

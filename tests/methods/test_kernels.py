@@ -88,7 +88,7 @@ SPECS = (
     "x2static:optimiser=adam,mask_hits=false,whiten=none,shared=7",
     "x2static:corrected=false,shared=1100",
     "x2static:shared=0,batch=7",
-    "x2static:preset=paper,subsample=0,batch=23",
+    "x2static:preset=paper,subsample=0,batch=23,batch_of=targets",
     "x2static:shared=0,corrected=false,mask_hits=false,optimiser=adam",
     "bert-skipgram:dim=5,shared=32",
     "bert-skipgram:drawn_for=centre,self_weight=0,shared=3,optimiser=adagrad",

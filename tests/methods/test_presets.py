@@ -39,7 +39,8 @@ X2STATIC = {
     "rate": Row(0.05, 1e-3),  # (T1)
     "final_rate": Row(1.0, 1.0),  # (c) with Adam the rate stays
     "balance": Row(1.0, 0.0),  # (p) one rate for all words
-    "batch": Row(2048, 2048),  # (o) targets; the 128 of Table 1 are texts
+    "batch": Row(2048, 128),  # (T1)
+    "batch_of": Row("targets", "texts"),  # (c) lines of the text
     "averaged": Row("subwords", "words"),  # (p) Eq. 3 and 4 are over words
     "leave_out": Row(False, False),
     "masked": Row(0, 0),  # (p) Eq. 3 and 4 have the target among its context

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -86,6 +88,16 @@ class TestPaper:
         assert float(weights.abs().max()) <= bound
         assert float(weights.std()) == pytest.approx(bound / 3**0.5, rel=0.2)
 
+    def test_a_step_has_the_targets_of_so_many_texts(self, text):
+        """Without subsampling, each word is one; one that holds all of a batch takes it in one step."""
+        words, texts = int(text.vocabulary.counts.sum()), sum(map(len, text.lines))
+        states = next(iter(text.states(False, 10_000, (text.teacher.depth,))))
+        generator = torch.Generator().manual_seed(0)
+        for batch, expected in ((2, round(2 * words / texts)), (10_000, int((states.word_ids >= 0).sum()))):
+            context = replace(text.context, texts=texts)
+            (spec,) = read_specs([f"x2static:preset=paper,subsample=0,batch={batch}"], METHODS, text.teacher.depth)
+            assert next(spec.build(context).steps(states, generator)) == expected
+
     def test_the_rate_stays(self, topics):
         method = topics.build("x2static:preset=paper,subsample=0")
         method.observe(topics.states(0))
@@ -101,7 +113,7 @@ class TestPaper:
     [
         "x2static:subsample=0",
         "x2static:subsample=0,shared=0",
-        "x2static:preset=paper,batch=64,rate=0.02",
+        "x2static:preset=paper,batch=64,batch_of=targets,rate=0.02",
         "x2static:whiten=none,optimiser=adam,balance=0,batch=64,rate=0.02",
     ],
 )

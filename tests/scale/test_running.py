@@ -66,17 +66,11 @@ def test_a_finished_run_is_accepted_on_request(folder, store, config, monkeypatc
         distill_in_shards(store, out, replace(config, seed=1), scale, resume=True)
 
 
-def test_any_number_of_workers_gives_the_same_bytes(folder, store, config, inline):
-    scale = ScaleConfig(workers=2, keep_sums=True, shard_words=SHARD)
-    distill_in_shards(store, folder / "two", config, scale)
-    assert contents(folder / "two") == contents(inline)
-
-
 @pytest.mark.filterwarnings("ignore:The text was prepared without documents")
 def test_folds_and_occurrences_are_those_of_the_plain_run(folder, store, config):
     kept = replace(config, methods=("still:dim=16",), folds=5, enough=3, occurrences=OccurrenceConfig(4, min_count=3))
     plain = distill(store, config=replace(kept, window=SHARD))["still-dim-16"]
-    distill_in_shards(store, folder / "folds", kept, ScaleConfig(workers=2, shard_words=SHARD))
+    distill_in_shards(store, folder / "folds", kept, ScaleConfig(shard_words=SHARD))
     ours = WordVectors.load(folder / "folds")
     for name in ("words", "folds", "counts", "sizes"):
         np.testing.assert_array_equal(getattr(ours.folds, name), getattr(plain.folds, name))
@@ -100,7 +94,7 @@ def read(monkeypatch) -> list[int]:
     return numbers
 
 
-def test_a_killed_worker_is_started_again_and_its_shard_read_again(folder, store, config, inline):
+def test_two_workers_of_which_one_is_killed_give_the_same_bytes(folder, store, config, inline):
     out = folder / "killed"
     held = out.with_name("killed.partial") / "shards" / "held"
 
@@ -111,7 +105,7 @@ def test_a_killed_worker_is_started_again_and_its_shard_read_again(folder, store
 
     killer = threading.Thread(target=kill)
     killer.start()
-    distill_in_shards(store, out, config, ScaleConfig(workers=1, keep_sums=True, shard_words=SHARD))
+    distill_in_shards(store, out, config, ScaleConfig(workers=2, keep_sums=True, shard_words=SHARD))
     killer.join()
     assert contents(out) == contents(inline)
 

@@ -27,7 +27,7 @@ import numpy as np
 from wordstill.analysis.resampling import LEAST_FOLDS, Estimate, Resampler, interval, jackknife_error, leave_one_out
 from wordstill.analysis.word_lists import AssociationTest, WordList
 from wordstill.errors import UsageError, unknown_name
-from wordstill.evaluation.lookup import rows_of, unit
+from wordstill.evaluation.lookup import rows_of
 from wordstill.evaluation.protocol import ABSENT, resolve
 from wordstill.evaluation.statistics import (
     RESAMPLES,
@@ -40,6 +40,7 @@ from wordstill.evaluation.statistics import (
     percentiles,
     splits,
 )
+from wordstill.vectors.search import unit
 
 if TYPE_CHECKING:
     from wordstill.vectors import WordVectors
@@ -120,8 +121,8 @@ def associations(
         raise unknown_name("statistic", statistic, STATISTICS)
     if permutations < 1:
         raise UsageError(f"permutations must be 1 or more; got {permutations}.")
-    chosen, random = STATISTICS[statistic], checked_seed(seed)
-    found = []
+    chosen, how = STATISTICS[statistic], (two_sided, permutations, checked_seed(seed))
+    found: list[Association] = []
     for test in tests:
         if chosen.targets == 2 and len(test.targets) != 2:
             raise UsageError(
@@ -130,8 +131,7 @@ def associations(
             )
         groups = [test.targets] if chosen.targets == 2 else [(one,) for one in test.targets]
         for name, table in tables.items():
-            for targets in groups:
-                found.append(_tested(table, name, test, targets, chosen, (two_sided, permutations, random)))
+            found += [_tested(table, name, test, targets, chosen, how) for targets in groups]
     return _adjusted(found)
 
 

@@ -11,12 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordstill.analysis.group_distance import NULL_DRAWS, GroupDistances
-from wordstill.analysis.resampling import Array, Estimate, interval, refuse_untracked, unit
+from wordstill.analysis.resampling import Array, Estimate, interval, refuse_untracked
 from wordstill.errors import UsageError
 from wordstill.evaluation.statistics import all_are_made, false_discovery_rates, splits
 from wordstill.vectors import WordVectors
 from wordstill.vectors.folds import Folds, with_folds
 from wordstill.vectors.queries import Scored
+from wordstill.vectors.search import unit
 
 PERMUTATIONS = 9_999
 LEAST_COUNT = 10

@@ -115,7 +115,7 @@ class Concordance:
     ) -> list[Line]:
         """Occurrences whose sentences, without the word, point most towards a direction, in some paragraphs [P]."""
         places = self._occurrences(word)
-        inside = np.searchsorted(self.corpus.paragraphs, self._sentence_of(places), side="right") - 1
+        inside = self.corpus.paragraphs_of(self._sentence_of(places))
         places = _spread(places[paragraphs[inside]], COMPARED, 0)
         sentences, first = np.unique(self._sentence_of(places), return_index=True)
         means = self._sentence_means(sentences, [self.vectors.index(word)])

@@ -21,9 +21,8 @@ from numpy.typing import NDArray
 
 from wordstill.analysis.resampling import refuse_untracked
 from wordstill.core.guard import reading
-from wordstill.core.text_io import numbered_lines
 from wordstill.errors import DataError, UsageError, unknown_name
-from wordstill.evaluation.data.fields import guess_delimiter
+from wordstill.evaluation.data.fields import filled_lines, guess_delimiter
 from wordstill.evaluation.protocol import ABSENT, resolve
 from wordstill.evaluation.statistics import Floats
 from wordstill.vectors.folds import with_folds
@@ -177,13 +176,13 @@ def _transform(contexts: Floats, vectors: Floats, counts: NDArray[np.int64]) -> 
 
 
 def _records(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    lines = ((number, line) for number, line in numbered_lines(path) if line.strip())
+    lines = filled_lines(path)
     first = next(lines, None)
     if first is None:
         return
     if first[1].lstrip().startswith("{"):
-        for number, line in (first, *lines):
-            yield f"{path}:{number}", _object(line, f"{path}:{number}")
+        for place, line in (first, *lines):
+            yield place, _object(line, place)
         return
     head = next(csv.reader([first[1]], delimiter=guess_delimiter(first[1], blanks=False) or "\t"))
     rest = csv.reader((f"{line}\n" for _, line in lines), delimiter=guess_delimiter(first[1], blanks=False) or "\t")

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from wordstill.core.files import atomic_file
+from wordstill.core.files import write_file
 from wordstill.core.guard import reading
-from wordstill.core.text_io import numbered_lines
 from wordstill.errors import DataError, UsageError, unknown_name
+from wordstill.evaluation.data.fields import filled_lines
 from wordstill.evaluation.protocol import ABSENT, resolve
 from wordstill.vectors.oov import UnknownWord
 from wordstill.vectors.search import unit_rows
@@ -158,14 +158,12 @@ def read_decisions(path: Path) -> dict[str, Decision]:
     """The decisions of a file, by word; of several about a word, the last."""
     found: dict[str, Decision] = {}
     with reading(path):
-        for number, line in numbered_lines(path):
-            if not line.strip() or line.startswith("#"):
-                continue
+        for place, line in filled_lines(path, "#"):
             mark, *rest = line.split("\t")
             if mark.strip() not in MARKS or not rest or not rest[0].strip():
-                raise DataError(f"{path}:{number}: expected y, n or ?, a tab and a word, but got {line[:80]!r}.")
+                raise DataError(f"{place}: expected y, n or ?, a tab and a word, but got {line[:80]!r}.")
             found.pop(rest[0].strip(), None)
-            found[rest[0].strip()] = Decision(MARKS[mark.strip()], _score(rest[1:], f"{path}:{number}"))
+            found[rest[0].strip()] = Decision(MARKS[mark.strip()], _score(rest[1:], place))
     return found
 
 
@@ -176,8 +174,7 @@ def write_decisions(path: Path, decisions: Mapping[str, Decision]) -> None:
         "\t".join([marks[decision.accepted], word, *([] if decision.score is None else [f"{decision.score:.4f}"])])
         for word, decision in decisions.items()
     ]
-    with atomic_file(path) as handle:
-        handle.write("".join([HEAD, *(f"{line}\n" for line in lines)]).encode())
+    write_file(path, "".join([HEAD, *(f"{line}\n" for line in lines)]))
 
 
 def _score(fields: Sequence[str], place: str) -> float | None:

@@ -31,7 +31,7 @@ from wordstill.evaluation.data.fields import (
     split_columns,
     split_fields,
 )
-from wordstill.evaluation.lookup import rows_of, unit
+from wordstill.evaluation.lookup import rows_of
 from wordstill.evaluation.protocol import ABSENT, resolve
 from wordstill.evaluation.statistics import (
     Floats,
@@ -42,6 +42,7 @@ from wordstill.evaluation.statistics import (
     resampled_correlations,
     spearman,
 )
+from wordstill.vectors.search import unit
 
 if TYPE_CHECKING:
     from wordstill.vectors import WordVectors

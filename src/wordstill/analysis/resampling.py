@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from wordstill.errors import UsageError
 from wordstill.vectors import WordVectors
 from wordstill.vectors.folds import Folds, with_folds
+from wordstill.vectors.search import unit
 
 Array: TypeAlias = NDArray[np.float64]
 Statistic = Callable[[Array], Array]
@@ -233,13 +234,6 @@ def refuse_untracked(vectors: WordVectors, words: Sequence[str]) -> None:
                 f"{word!r} has no rows by fold{count}: it is too rare, or was not tracked. Distill again with a lower "
                 "--enough (enough=), or name it with --track."
             )
-
-
-def unit(rows: Array) -> Array:
-    """Rows of length one, along the last axis."""
-    norms = np.linalg.norm(rows, axis=-1, keepdims=True)
-    scaled: Array = rows / np.where(norms > 0, norms, 1.0)
-    return scaled
 
 
 def _dot(query: Array, rows: Array) -> Array:

@@ -90,8 +90,7 @@ class WordSenses:
         """How many kept uses each sense has in each group of the text; empty where the text has no groups."""
         if corpus.groups is None:
             return {}
-        paragraphs = np.searchsorted(corpus.paragraphs, self.kept.sentences, side="right") - 1
-        groups = corpus.groups[paragraphs]
+        groups = corpus.groups[corpus.paragraphs_of(self.kept.sentences)]
         counts = [
             np.bincount(groups[sense.uses] + 1, minlength=len(corpus.group_names) + 1)[1:] for sense in self.senses
         ]
@@ -327,7 +326,7 @@ class Senses:
 def use_in_text(corpus: Corpus, kept: WordUses, number: int) -> Occurrence:
     """A kept use in its sentence."""
     sentence = int(kept.sentences[number])
-    paragraph = int(np.searchsorted(corpus.paragraphs, sentence, side="right")) - 1
+    (paragraph,) = corpus.paragraphs_of(kept.sentences[[number]]).tolist()
     found = corpus.paragraph(paragraph).sentences[sentence - int(corpus.paragraphs[paragraph])]
     position, size = int(kept.positions[number]), int(kept.sizes[number])
     first, last = found.words[position], found.words[position + size - 1]

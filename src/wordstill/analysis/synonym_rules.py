@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from wordstill.analysis.synonyms import Pair, spoken
-from wordstill.core.files import atomic_file
+from wordstill.core.files import write_file
 
 ELASTICSEARCH = ".json"
 """The end of a name that asks for a synonym set of Elasticsearch's API."""
@@ -65,8 +65,7 @@ def write_rules(path: Path, found: Sequence[Rule], title: str) -> None:
     else:
         lines = [f"# cosine {rule.cosine:.4f}\n{text}\n" for rule, text in zip(found, texts)]
         content = "".join([f"# {' '.join(title.split())}\n", *lines])
-    with atomic_file(path) as handle:
-        handle.write(content.encode())
+    write_file(path, content)
 
 
 def _grown(cosines: Mapping[str, Mapping[str, float]], clique: list[str]) -> list[str]:

@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from wordstill.core.files import atomic_file
+from wordstill.core.files import write_file
 from wordstill.core.guard import reading
 from wordstill.core.progress import count_bar
-from wordstill.core.text_io import numbered_lines
 from wordstill.errors import DataError, UsageError
+from wordstill.evaluation.data.fields import filled_lines
 from wordstill.evaluation.statistics import Floats
 from wordstill.vectors.search import nearest
 
@@ -178,20 +178,17 @@ def write_review(path: Path, found: Synonyms) -> None:
         )
         for pair in found.pairs
     )
-    with atomic_file(path) as handle:
-        handle.write("".join([HEAD, *(f"{line}\n" for line in lines)]).encode())
+    write_file(path, "".join([HEAD, *(f"{line}\n" for line in lines)]))
 
 
 def read_review(path: Path) -> dict[tuple[str, str], bool]:
     """The decisions of a file of `write_review`, changed by a reviewer, by pair in alphabetical order."""
     found = {}
     with reading(path):
-        for number, line in numbered_lines(path):
-            if not line.strip() or line.startswith("#"):
-                continue
+        for place, line in filled_lines(path, "#"):
             mark, *words = (field.strip() for field in line.split("\t"))
             if mark not in ("y", "n") or len(words) < 2 or not all(words[:2]):
-                raise DataError(f"{path}:{number}: expected y or n and two words between tabs, but got {line[:80]!r}.")
+                raise DataError(f"{place}: expected y or n and two words between tabs, but got {line[:80]!r}.")
             first, second = sorted(words[:2])
             found[first, second] = mark == "y"
     return found

@@ -69,7 +69,7 @@ def usage_change(
         if name not in corpus.group_names:
             raise unknown_name("group", name, corpus.group_names)
     found = senses.of(word)
-    paragraphs = np.searchsorted(corpus.paragraphs, found.kept.sentences, side="right") - 1
+    paragraphs = corpus.paragraphs_of(found.kept.sentences)
     groups = corpus.groups[paragraphs]
     pair = [corpus.group_names.index(name) for name in (before, after)]
     used = np.flatnonzero(np.isin(groups, pair))

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 from wordstill.core.guard import reading
 from wordstill.core.text_io import numbered_lines, without_suffix
 from wordstill.errors import DataError, unknown_name
+from wordstill.evaluation.data.fields import filled_lines
 
 LAYOUT = '[lists] NAME = "word word" and [tests.NAME] targets = ["LIST", "LIST"], attributes = ["LIST", "LIST"]'
 
@@ -77,21 +78,19 @@ def read_tests(path: Path) -> Mapping[str, AssociationTest]:
     """The tests of a file, ``.toml``, ``.json`` or plain text, by name."""
     kind = Path(without_suffix(path.name)).suffix.lower()
     with reading(path, remedy=f"Expected {LAYOUT}."):
-        lines = [line for _, line in numbered_lines(path)]
         if kind not in (".toml", ".json"):
-            return {path.stem: _plain(lines, path)}
-        content = (tomllib.loads if kind == ".toml" else json.loads)("\n".join(lines))
+            return {path.stem: _plain(path)}
+        text = "\n".join(line for _, line in numbered_lines(path))
+        content = (tomllib.loads if kind == ".toml" else json.loads)(text)
         return _tests(content, str(path))
 
 
-def _plain(lines: Sequence[str], path: Path) -> AssociationTest:
+def _plain(path: Path) -> AssociationTest:
     lists = []
-    for number, line in enumerate(lines, 1):
-        if not line.strip() or line.startswith("#"):
-            continue
+    for place, line in filled_lines(path, "#"):
         name, colon, words = line.partition(":")
         if not colon:
-            raise DataError(f"{path}:{number}: expected 'name: word, word, ...', but got {line[:80]!r}.")
+            raise DataError(f"{place}: expected 'name: word, word, ...', but got {line[:80]!r}.")
         lists.append(WordList(name.strip(), _distinct(words.split(","))))
     if len(lists) not in (3, 4):
         raise DataError(

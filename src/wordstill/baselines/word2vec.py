@@ -33,6 +33,9 @@ class SkipgramConfig(Config):
     """Power of the counts by which negatives are drawn."""
     subsample: Annotated[float, Range(0, 1)] = 1e-3
     """Subsampling threshold for frequent words; 0 keeps all."""
+    keep: Literal["tool", "printed"] = "tool"
+    """The share of a word of frequency f that stays, with threshold t: sqrt(t / f) + t / f, as in the authors' tool, or
+    sqrt(t / f), as papers print it."""
     rate: Annotated[float, Range(0, 10, above=True)] = 0.025
     """Initial learning rate; it falls linearly to a 250th or less. At a rate above 10, gensim silently skips
     most pairs."""
@@ -118,6 +121,11 @@ class Skipgram(Baseline):
         counts = text.vocabulary.counts.tolist()
         frequencies = {key: count for key, count, there in zip(text.vocabulary.keys, counts, text.occurring) if there}
         model.build_vocab_from_freq(frequencies, corpus_count=len(text.corpus.sentences) - 1)
+        if self.config.keep == "printed" and self.config.subsample:
+            shares = self.config.subsample * text.words / model.wv.expandos["count"]
+            # gensim compares these with 32 random bits.
+            bits = np.minimum(np.sqrt(shares), 1.0) * (2**32 - 1)
+            model.wv.expandos["sample_int"] = bits.astype(model.wv.expandos["sample_int"].dtype)
         return model
 
     def settings(self) -> dict[str, Any]:

@@ -147,7 +147,7 @@ def _show_row(row: Dataset, margin: str) -> None:
     facts = {
         "home": row.home or "none known",
         "files from": row.address,
-        "licence": row.licence,
+        "license": row.license,
         "sha256": row.copies[0].sha256,
         "note": row.caveat,
     }

@@ -155,7 +155,6 @@ def command(
             panel=RUN,
         ),
     ] = "sentence",
-    batches: Annotated[str, option("PLACE", "", hidden=True)] = "auto",
     epochs: Annotated[
         int, option("N", "Passes over the text for trained methods; the others read it once.", panel=LEARNING, min=1)
     ] = 1,
@@ -246,7 +245,6 @@ def command(
         budget=budget,
         read=cast("Any", read),
         length=cast("Any", length),
-        batches=cast("Any", batches),
         epochs=epochs,
         seed=seed,
         seeds=seeds,

@@ -84,13 +84,12 @@ class ReportOptions:
         if self.out is not None:
             typer.echo(f"Written: {evaluation.save(self.out, overwrite=self.overwrite)}", err=True)
         if self.html is not None:
-            from wordstill.core.files import atomic_file
+            from wordstill.core.files import write_file
             from wordstill.evaluation.report.page import Exhibits, html
 
             projection = cast("Projection", self.projection)
             exhibits = Exhibits.of(tables, self.words or (), projection, evaluation.seed)
-            with atomic_file(self.html) as handle:
-                handle.write(html(evaluation, exhibits).encode())
+            write_file(self.html, html(evaluation, exhibits))
             typer.echo(f"Written: {self.html}", err=True)
 
 

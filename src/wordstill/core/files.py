@@ -41,6 +41,12 @@ def atomic_file(path: Path) -> Iterator[IO[bytes]]:
         yield handle
 
 
+def write_file(path: Path, content: str | bytes) -> None:
+    """Write a file whole or not at all."""
+    with atomic_file(path) as handle:
+        handle.write(content.encode() if isinstance(content, str) else content)
+
+
 @contextmanager
 def atomic_path(path: Path) -> Iterator[Path]:
     """Give an empty temporary file beside ``path``; what is written there takes its place if the block succeeds."""

@@ -11,7 +11,7 @@ import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from wordstill.core.files import atomic_file, user_cache
+from wordstill.core.files import user_cache, write_file
 from wordstill.errors import DataError
 
 FOLDER = "test/test_data"
@@ -50,8 +50,7 @@ def unpack_gensim(wheel: Path) -> Path:
                 if got != expected:
                     raise DataError(f"{wheel}: {name} has sha256 {got}, expected {expected}. Use gensim 4.4.0.")
                 target.mkdir(parents=True, exist_ok=True)
-                with atomic_file(target / name) as file:
-                    file.write(content)
+                write_file(target / name, content)
     except (OSError, KeyError, zipfile.BadZipFile) as error:
         raise DataError(f"{wheel} is not a wheel of gensim with test data ({error}). Use gensim 4.4.0.") from None
     return target

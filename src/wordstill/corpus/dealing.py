@@ -223,7 +223,7 @@ def _counts_by_fold(
         counts[:, fold] = np.bincount(row, of_form[form], minlength=rows)
     if len(vocabulary.phrases):
         for found, sentences, _, size in _occurrences(corpus, vocabulary, SCAN_FORMS):
-            folds = plan.of_paragraph[np.searchsorted(corpus.paragraphs, sentences, side="right") - 1]
+            folds = plan.of_paragraph[corpus.paragraphs_of(sentences)]
             kept = (size > 1) & (row_of_word[found] >= 0) & (folds >= 0)
             np.add.at(counts, (row_of_word[found[kept]], folds[kept]), 1)
     return counts

@@ -160,6 +160,10 @@ class Corpus:
             found.save(self.path, self.hash)
         return found
 
+    def paragraphs_of(self, sentences: NDArray[np.integer]) -> NDArray[np.int64]:
+        """The paragraph of each sentence."""
+        return np.searchsorted(self.paragraphs, sentences, side="right") - 1
+
     def words_of_paragraphs(self) -> NDArray[np.int64]:
         """[P] running words of every paragraph."""
         words = np.diff(self.forms.word_offsets)

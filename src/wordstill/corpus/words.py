@@ -115,7 +115,11 @@ class StoreWords:
 
     def __iter__(self) -> Iterator[str]:
         """The spellings in order."""
-        ends = np.flatnonzero(self.text == LINE_FEED)[CHUNK_WORDS - 1 :: CHUNK_WORDS] + 1
+        return self.decoded()
+
+    def decoded(self, at_once: int = CHUNK_WORDS) -> Iterator[str]:
+        """The spellings in order, so many decoded at once."""
+        ends = np.flatnonzero(self.text == LINE_FEED)[at_once - 1 :: at_once] + 1
         start = 0
         for end in (*ends.tolist(), len(self.text)):
             yield from self.text[start:end].tobytes().decode().split("\n")[:-1]

@@ -15,7 +15,6 @@ from wordstill.methods.base import Length
 from wordstill.methods.occurrence_states import OccurrenceConfig
 from wordstill.teacher import Teacher, TeacherConfig
 from wordstill.teacher.batch import Unit
-from wordstill.teacher.batches import Place
 from wordstill.vectors import WordVectors
 
 
@@ -40,8 +39,6 @@ class DistillConfig(Config):
     length: Length = "sentence"
     """Lengths of the vectors: the weight of each word in a sentence, one (``unit``), or as the method computes them
     (``raw``). Cosines between words do not depend on it."""
-    batches: Place = "auto"
-    """Where batches are made, with the same result: by threads of the host, or by a GPU, which is faster."""
     window: Annotated[int | None, Range(1)] = None
     """Words that are planned together, to put texts of like length into one batch; None suits the budget."""
     epochs: Annotated[int, Range(1)] = 1

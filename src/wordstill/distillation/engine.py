@@ -108,7 +108,7 @@ def make_stages(
     learners = [method for method in readers if isinstance(method, Method) and method.learns]
     masked = [method for method in learners if method.masked_readings]
     source = subword_source(corpus, teacher.tokenizer)
-    arrays = batch_arrays(config.batches, source, vocabulary, teacher.device)
+    arrays = batch_arrays(source, vocabulary, teacher.device)
     read_text = partial(TextBatches, corpus, vocabulary, source, teacher.tokenizer, batches)
     for epoch in range(1, (config.epochs if learners else 1) + 1):
         order = (config.seed + 1) * EPOCH_STRIDE + epoch - 1 if learners else None

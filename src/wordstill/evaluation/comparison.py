@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wordstill.core.files import atomic_file, refuse_existing
+from wordstill.core.files import refuse_existing, write_file
 from wordstill.errors import DataError, UsageError
 from wordstill.evaluation.data.locate import available
 from wordstill.evaluation.protocol import ABSENT, Protocol, resolve
@@ -210,8 +210,7 @@ class SideBySide:
         """Write everything to a JSON file."""
         target = Path(path)
         refuse_existing(target, overwrite=overwrite)
-        with atomic_file(target) as handle:
-            handle.write(self.to_json().encode())
+        write_file(target, self.to_json())
 
 
 def compare_tables(

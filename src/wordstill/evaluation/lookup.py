@@ -13,6 +13,7 @@ from wordstill.errors import DataError
 from wordstill.evaluation.protocol import ABSENT, Protocol
 from wordstill.evaluation.statistics import Floats
 from wordstill.vectors.oov import fall_back
+from wordstill.vectors.search import unit
 
 if TYPE_CHECKING:
     from wordstill.vectors import WordVectors
@@ -73,13 +74,6 @@ class Lookup:
     def unit(self) -> Floats:
         """The vectors scaled to length one; zeros stay zeros."""
         return unit(self.matrix)
-
-
-def unit(matrix: Floats) -> Floats:
-    """Rows scaled to length one; rows of zeros stay zeros."""
-    lengths = np.linalg.norm(matrix, axis=-1, keepdims=True)
-    scaled: Floats = np.divide(matrix, lengths, out=np.zeros_like(matrix), where=lengths > 0)
-    return scaled
 
 
 def rows_of(vectors: WordVectors, rows: NDArray[np.int64]) -> Floats:

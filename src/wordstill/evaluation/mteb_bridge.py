@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordstill.errors import MissingExtra
-from wordstill.evaluation.lookup import unit
 from wordstill.evaluation.protocol import Protocol, resolve
 from wordstill.evaluation.tasks.similarity import SentenceVectors
+from wordstill.vectors.search import unit
 
 if TYPE_CHECKING:
     from wordstill.vectors import WordVectors

@@ -10,7 +10,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from wordstill.core.files import atomic_file, refuse_existing
+from wordstill.core.files import refuse_existing, write_file
 from wordstill.errors import MissingExtra
 from wordstill.evaluation.data.catalog import EIGHT
 from wordstill.evaluation.protocol import Protocol
@@ -196,8 +196,7 @@ class Evaluation:
         if target.is_dir():
             target = target / FILE_NAME
         refuse_existing(target, overwrite=overwrite)
-        with atomic_file(target) as handle:
-            handle.write(self.to_json().encode())
+        write_file(target, self.to_json())
         return target
 
     @cached_property

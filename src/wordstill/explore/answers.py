@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from wordstill.analysis.resampling import sure_neighbors
 from wordstill.errors import UsageError, unknown_name
 from wordstill.evaluation.comparison import absent_everywhere, agreement
-from wordstill.evaluation.report.relation_points import FEWEST_PAIRS
+from wordstill.evaluation.report.relation_points import FEWEST_PAIRS, read_pairs
 from wordstill.explore.layout import available_methods, check_method
 from wordstill.explore.library import MOST_ANSWERS, MOST_WORDS, Library, LoadedTable, bounded
 from wordstill.explore.replies import (
@@ -245,9 +245,9 @@ class Answers:
     def arrows(self, pairs: str, table: str = "") -> Arrows:
         """Pairs of words (``man:woman,king:queen``): across along their mean difference, up along what else varies."""
         loaded = self.library.table(table)
-        split = [[part.strip() for part in pair.split(":")] for pair in pairs.split(",") if pair.strip()]
-        if not split or any(len(pair) != 2 or not all(pair) for pair in split) or len(split) > MOST_WORDS:
-            raise UsageError("Pairs are written man:woman,king:queen, three pairs or more.")
+        split = read_pairs(pairs)
+        if len(split) > MOST_WORDS:
+            raise UsageError(f"Expected {FEWEST_PAIRS} to {MOST_WORDS} pairs, got {len(split)}.")
         missing = absent_everywhere({loaded.name: loaded.vectors}, [word for pair in split for word in pair])
         known = [pair for pair in split if not set(pair) & set(missing)]
         if len(known) < FEWEST_PAIRS:

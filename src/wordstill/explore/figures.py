@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from wordstill.analysis.change import Measure, Moved, timeline
-from wordstill.core.files import atomic_file
+from wordstill.core.files import write_file
 from wordstill.errors import DataError, MissingExtra, UsageError, unknown_name
 from wordstill.evaluation.comparison import agreement
 from wordstill.evaluation.report import plots
@@ -198,8 +198,7 @@ def save_figure(svg: str, path: Path) -> None:
     """Write a figure as its suffix says, on white."""
     check_suffix(path)
     svg = _standalone(svg)
-    with atomic_file(path) as handle:
-        handle.write(svg.encode() if path.suffix == ".svg" else _png(svg))
+    write_file(path, svg if path.suffix == ".svg" else _png(svg))
 
 
 def check_suffix(path: Path) -> None:

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordstill.analysis.concordance import Concordance
-from wordstill.core.files import atomic_file
+from wordstill.core.files import write_file
 from wordstill.errors import DataError, WordstillError
 from wordstill.explore.answers import Answers
 from wordstill.explore.layout import WordMap
@@ -56,8 +56,7 @@ class Written:
 def write_page(library: Library, path: Path) -> Written:
     """Write the page; a table that does not fit is cut to its most frequent words."""
     page, written = make_page(library)
-    with atomic_file(path) as handle:
-        handle.write(page)
+    write_file(path, page)
     return written
 
 

@@ -39,6 +39,7 @@ def encode_uses(
     workers: Workers | None = None,
     overwrite: bool = False,
     progress: bool = False,
+    block: int = BLOCK,
 ) -> OccurrenceStore:
     """Encode words in lines and save them; the same call resumes one that was stopped.
 
@@ -50,6 +51,7 @@ def encode_uses(
         workers: Who does the work; None, or one that names nobody, is this process.
         overwrite: Whether to replace a folder, and to throw away what a stopped call has done.
         progress: Show a progress bar.
+        block: How many texts are done at a time; what is done survives a stop.
 
     Raises:
         UsageError: The folder exists, another run is writing it, or the tokenizer drops an occurrence.
@@ -59,16 +61,16 @@ def encode_uses(
     path, reader = Path(out), UseReader(encoder, words)
     refuse_foreign(path, OWN_FILES)
     blocks = blocks_of([line for line in lines if isinstance(line, Occurrence)], TEXTS_AT_ONCE, UNIT)
-    blocks = blocks_of([line for line in lines if isinstance(line, str)], BLOCK, UNIT, blocks)
+    blocks = blocks_of([line for line in lines if isinstance(line, str)], block, UNIT, blocks)
     facts = {"encoder": encoder.fingerprint, "words": words, "lines": _digest(blocks)}
     done, found = 0, []
     with working_folder(path, "meaning encode", facts, overwrite=overwrite, worth=ANY_BLOCK) as work:
         if workers:
             divide(blocks, work.path, UseWork.of(encoder, words), workers, _read, DOING, progress=progress)
         try:
-            for block, file in made_blocks(blocks, work.path, reader, DOING, progress=progress and not workers):
+            for one, file in made_blocks(blocks, work.path, reader, DOING, progress=progress and not workers):
                 found.append(_read(file))
-                done += block.words
+                done += one.words
         except KeyboardInterrupt:
             raise Interrupted(DOING, done, len(lines), UNIT) from None
         empty = np.zeros((0, encoder.dim), dtype=np.float32)

@@ -51,6 +51,9 @@ class BuildConfig(Config):
     """How many predictions are looked at."""
     edit_distance: int = 3
     """Letters up to which a positive is nearly the same word and is replaced if that can be."""
+    guarded: bool = True
+    """Neither replace names, nor by nearly the same word, nor words that differ in more than half of their letters; the
+    paper has none of these rules."""
 
 
 class TripleBuilder:
@@ -128,14 +131,18 @@ class TripleBuilder:
         if not words:
             return None, None
         near = self.cosines.matrix([word], words)[0] >= self.config.similarity
-        same = (other for other, alike in zip(words, near) if alike and not self._nearly(word, other))
+        guarded = self.config.guarded
+        same = (other for other, alike in zip(words, near) if alike and not (guarded and self._nearly(word, other)))
         return next(same, None), next((other for other, alike in zip(words, near) if not alike), None)
 
     def _replaceable(self, occurrence: Occurrence, positive: Occurrence) -> bool:
-        return self._nearly(occurrence.word, positive.word) and not is_name(occurrence) and not is_name(positive)
+        named = self.config.guarded and (is_name(occurrence) or is_name(positive))
+        return self._nearly(occurrence.word, positive.word) and not named
 
     def _nearly(self, word: str, other: str) -> bool:
-        return nearly_the_same(word, other, self.config.edit_distance)
+        if self.config.guarded:
+            return nearly_the_same(word, other, self.config.edit_distance)
+        return edit_distance(word.casefold(), other.casefold()) <= self.config.edit_distance
 
 
 class WordCosines:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 
 import torch
 from torch import Tensor
@@ -13,6 +14,8 @@ from wordstill.methods.sums import Moments, Unmergeable
 SMALLEST = 1e-8
 FOR_ONE_CORE = 1024
 """Rows of the largest matrix that is factorised by one core."""
+FEW = 3
+"""Eigenvectors are few if so many times as many are possible."""
 ROUNDING = 1e-6
 """A deviation this small beside the mean is rounding of float32 sums, not a difference between words."""
 
@@ -60,8 +63,8 @@ def principal_axes(covariance: Tensor, count: int) -> tuple[Tensor, Tensor]:
 
     Those with less than 1e-8 of the largest variance are zeros: nothing but rounding would choose them.
     """
-    values, directions = _eigen(covariance)
-    values, directions = values.flip(0)[:count], directions.flip(1)[:, :count]
+    values, directions = _largest(covariance, count)
+    values, directions = values.flip(0), directions.flip(1)
     largest = directions.abs().argmax(dim=0)
     signs = torch.sign(directions[largest, torch.arange(count, device=directions.device)])
     kept = values > SMALLEST * values[0]
@@ -73,6 +76,18 @@ def unit_rows(rows: Tensor) -> Tensor:
     norms: Tensor = torch.linalg.vector_norm(rows, dim=1, keepdim=True)
     # Squares of shorter rows underflow, so that their norm is not to be trusted.
     return rows / norms.clamp(min=torch.finfo(rows.dtype).tiny ** 0.5)
+
+
+def _largest(matrix: Tensor, count: int) -> tuple[Tensor, Tensor]:
+    """The largest eigenvalues [count] of a symmetric matrix, in rising order, and their vectors [d, count]."""
+    if FEW * count <= len(matrix) and matrix.device.type == "cpu" and find_spec("scipy"):
+        from scipy.linalg import eigh
+
+        # In a third of the time that all of them take.
+        found = eigh(matrix.numpy(), subset_by_index=[len(matrix) - count, len(matrix) - 1])
+        return torch.from_numpy(found[0]), torch.from_numpy(found[1])
+    values, directions = _eigen(matrix)
+    return values[-count:], directions[:, -count:]
 
 
 def _eigen(matrix: Tensor) -> tuple[Tensor, Tensor]:

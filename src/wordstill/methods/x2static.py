@@ -22,15 +22,19 @@ from wordstill.teacher.states import WordStates
 
 Averaged = Literal["subwords", "words"]
 Start = Literal["zeros", "uniform"]
+BatchOf = Literal["targets", "texts"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class X2StaticConfig(LearnerConfig):
-    """Settings of `X2Static`; ``preset=paper`` has those of Table 1, but a batch of targets, not of texts."""
+    """Settings of `X2Static`; ``preset=paper`` has those of Table 1."""
 
     negatives: int = 10
     subsample: float = 1e-4
     batch: int = 2048
+    batch_of: BatchOf = "targets"
+    """What ``batch`` counts; of ``texts``, a step has as many targets as so many texts have on average. No step has
+    more than what is read at once: 2,048 subwords on a CPU, unless the budget is larger."""
     averaged: Averaged = "subwords"
     """Whether a context is the mean of a sentence's subwords or of its words."""
     leave_out: bool = False
@@ -57,7 +61,8 @@ PAPER: Mapping[str, Any] = {
     "optimiser": "lazy-adam",
     "rate": 1e-3,
     "final_rate": 1.0,
-    "batch": 2048,
+    "batch": 128,
+    "batch_of": "texts",
     "averaged": "words",
     "whiten": None,
     "start": "uniform",
@@ -118,7 +123,11 @@ class X2Static(Learner):
         self.rows = self.parts["rows"] = self.row_table(initial)
         self.add_whitener(config.whiten)
         step = self.pair_step()
-        self.kernel_step = None if step is None else self.replayed(step)
+        self.step_size = config.batch
+        if config.batch_of == "texts":
+            in_a_text = float(self.sampler.expected_positives.sum()) / run.texts
+            self.step_size = max(1, round(config.batch * in_a_text))
+        self.kernel_step = None if step is None else self.replayed(step, self.step_size)
 
     def steps(self, states: WordStates, generator: torch.Generator) -> Iterator[int]:
         """Learn from the kept targets of a batch, in random order."""
@@ -129,7 +138,7 @@ class X2Static(Learner):
         self._whiten(states)
         contexts = sentence_contexts(states, targets, config.layer, config.averaged, leave_out=config.leave_out)
         queries, words = self.whitened(contexts), states.word_ids[targets]
-        parts = list(zip(*(torch.split(each, config.batch) for each in (queries, words))))
+        parts = list(zip(*(torch.split(each, self.step_size) for each in (queries, words))))
         sizes = [len(chosen) for _, chosen in parts]
         for (asking, chosen), negatives in zip(parts, self.draws(sizes, config.negatives, generator)):
             self._step(asking, chosen[:, None], negatives)

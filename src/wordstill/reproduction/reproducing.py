@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from wordstill.baselines import TrainConfig, Training, read_baselines, train
-from wordstill.core.files import atomic_file
+from wordstill.core.files import write_file
 from wordstill.core.resume import keep_record
 from wordstill.corpus import Corpus, PrepareConfig, VocabularyConfig
 from wordstill.corpus.conllu import read_trees, tree_files
@@ -110,8 +110,7 @@ def check(plan: TablePlan | MeaningPlan, folder: Path, config: ReproduceConfig) 
 
 
 def _written(result: Reproduction, folder: Path) -> Reproduction:
-    with atomic_file(folder / f"table{result.plan.number}.json") as handle:
-        handle.write(result.to_json().encode())
+    write_file(folder / f"table{result.plan.number}.json", result.to_json())
     return result
 
 

@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from wordstill import __version__
-from wordstill.core.files import atomic_file
+from wordstill.core.files import write_file
 from wordstill.corpus.paragraphs import Block
 from wordstill.corpus.preparation import MadeShards, ShardRunner
 from wordstill.corpus.shards import Shard as TextShard
@@ -275,8 +275,7 @@ def _stored(ray: Any, under_way: dict[Any, Block], folder: Path) -> MadeShards:
     shard = TextShard(folder, block.index)
     shard.record.unlink(missing_ok=True)
     for path in (shard.forms, shard.arrays, shard.record):
-        with atomic_file(path) as file:
-            file.write(files[path.name])
+        write_file(path, files[path.name])
     yield block, tally
 
 

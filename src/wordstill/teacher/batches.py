@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Literal
 
 import numpy as np
 import torch
@@ -31,7 +29,6 @@ BATCHES_IN_WINDOW = {True: 8, False: 64}
 BUILDERS, LARGE_BUDGET = 3, 1 << 15
 """Threads that make batches of a GPU's size: one alone would let a small model wait. numpy lets go of the
 interpreter's lock for long arrays only."""
-Place = Literal["auto", "host", "device"]
 """``auto`` is the device where it is a GPU and can make batches."""
 WORDS_AT_ONCE = 8192
 
@@ -234,28 +231,10 @@ class WordListBatches(ResumableBatches):
         return self.assembler.assemble(table, self.ids[start + rows].astype(np.int32), source_ids=start + rows)
 
 
-def batch_arrays(place: Place, source: SubwordSource, vocabulary: Vocabulary, device: torch.device) -> HostArrays:
-    """Where batches are made: on a GPU where that is possible, unless they are to be made on the host.
-
-    Args:
-        place: What was asked for; if that is the device and it cannot be, a warning says why.
-        source: The subwords of the text.
-        vocabulary: Names the words.
-        device: Where the teacher is.
-    """
-    if place == "host":
-        return HOST
-    if device.type != "cuda":
-        reason = f"the teacher is on the {device.type}"
-    elif not isinstance(source, FormSubwords):
-        reason = "words of this text cannot be split into subwords apart from their neighbors"
-    elif len(vocabulary.phrases):
-        reason = "phrases have to be found"
-    else:
-        return DeviceArrays(device)
-    if place == "device":
-        warnings.warn(f"Batches are made on the host, not on the device: {reason}.", stacklevel=2)
-    return HOST
+def batch_arrays(source: SubwordSource, vocabulary: Vocabulary, device: torch.device) -> HostArrays:
+    """Where batches are made: on a GPU, unless a word's subwords depend on its neighbors or phrases are wanted."""
+    gathered = isinstance(source, FormSubwords) and not len(vocabulary.phrases)
+    return DeviceArrays(device) if device.type == "cuda" and gathered else HOST
 
 
 class _FormsOnDevice:

@@ -35,6 +35,13 @@ def unit_rows(matrix: NDArray[np.floating]) -> NDArray[np.float32]:
     return unit
 
 
+def unit(rows: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Rows scaled to length one along the last axis, in double precision; zeros and NaN stay as they are."""
+    lengths = np.linalg.norm(rows, axis=-1, keepdims=True)
+    scaled: NDArray[np.float64] = rows / np.where(lengths > 0, lengths, 1.0)
+    return scaled
+
+
 def nearest(
     unit: NDArray[np.float32],
     queries: NDArray[np.float32],

@@ -43,7 +43,7 @@ def triples(pairs):
 def test_rows_are_complete(row):
     assert DATASETS[row.name] is row
     assert row.task is None or row.task in TASKS
-    assert row.title and row.citation and row.licence and row.copies and row.size > 0
+    assert row.title and row.citation and row.license and row.copies and row.size > 0
     assert re.fullmatch(r"https://github\.com/[\w-]+/[\w-]+/tree/[0-9a-f]{8}", row.address)
     assert row.home is None or row.home.startswith("http")
     for copy in row.copies:

@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+from functools import partial
 
 import pytest
 
@@ -16,12 +17,22 @@ from wordstill.teacher.amx.amx_library import FLAGS, CannotCompile, cache_folder
 QUICK = [flag.replace("-O3", "-O0") for flag in FLAGS]
 
 
-def load_library(**settings):
-    return amx_library.load_library(**{"flags": QUICK} | settings)
+@pytest.fixture(scope="module")
+def small_source(tmp_path_factory):
+    """A folder with sources of a line, which take no time."""
+    folder = tmp_path_factory.mktemp("source")
+    for name in (*amx_library.HEADERS, *amx_library.SOURCES):
+        (folder / name).write_text("int amx_linear(void) { return 0; }\n" if name == "linear.c" else "")
+    return folder
+
+
+@pytest.fixture
+def load_library(small_source):
+    return partial(amx_library.load_library, small_source, QUICK)
 
 
 @pytest.fixture(autouse=True)
-def fresh_cache(monkeypatch, tmp_path):
+def fresh_cache(monkeypatch, tmp_path, load_library):
     try:
         load_library()
     except CannotCompile as reason:
@@ -54,25 +65,24 @@ def test_it_is_compiled_once(compilations):
 
 
 def twice(compilations):
-    assert load_library().amx_linear
+    assert amx_library.load_library(flags=QUICK).amx_linear
     before = kept().stat()
-    assert load_library().amx_linear
+    assert amx_library.load_library(flags=QUICK).amx_linear
     assert (len(compilations()), kept().stat().st_mtime_ns) == (1, before.st_mtime_ns)
     assert [path.stat().st_mode & 0o777 for path in (kept(), kept().parent)] == [0o600, 0o700]
 
 
-def test_another_source_is_another_library(tmp_path):
+def test_another_source_is_another_library(tmp_path, small_source, load_library):
     load_library()
-    for name in (*amx_library.HEADERS, *amx_library.SOURCES):
-        shutil.copy(amx_library.FOLDER / name, tmp_path)
-    with (tmp_path / "linear.c").open("a") as file:
+    other = shutil.copytree(small_source, tmp_path / "other")
+    with (other / "linear.c").open("a") as file:
         file.write("int tiles_more(void) { return 7; }\n")
-    assert load_library(folder=tmp_path).tiles_more() == 7
+    assert amx_library.load_library(other, QUICK).tiles_more() == 7
     assert len(list(cache_folder().iterdir())) == 2
 
 
 @pytest.mark.parametrize("keep", [0, 5000], ids=["empty", "half"])
-def test_a_broken_library_is_made_anew(keep, compilations):
+def test_a_broken_library_is_made_anew(keep, compilations, load_library):
     load_library()
     path = kept()
     whole = path.read_bytes()
@@ -84,23 +94,23 @@ def test_a_broken_library_is_made_anew(keep, compilations):
     assert (len(kept().read_bytes()), len(compilations())) == (len(whole), 2)
 
 
-def test_a_cache_that_cannot_be_written(monkeypatch, tmp_path):
+def test_a_cache_that_cannot_be_written(monkeypatch, tmp_path, load_library):
     (tmp_path / "file").write_text("no folder")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
     assert load_library().amx_linear
     assert (tmp_path / "file").read_text() == "no folder"
 
 
-def test_what_others_may_have_written_is_not_loaded():
+def test_what_others_may_have_written_is_not_loaded(load_library):
     load_library()
     cache_folder().chmod(0o777)
     assert str(cache_folder()) not in load_library()._name
 
 
-def test_two_processes_at_once(compilations):
+def test_two_processes_at_once(compilations, small_source, load_library):
     code = (
-        "from wordstill.teacher.amx.amx_library import load_library; "
-        f"print(bool(load_library(flags={QUICK}).amx_linear))"
+        "from pathlib import Path; from wordstill.teacher.amx.amx_library import load_library; "
+        f"print(bool(load_library(Path({str(small_source)!r}), {QUICK}).amx_linear))"
     )
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     runs = [
@@ -115,7 +125,7 @@ def test_two_processes_at_once(compilations):
 
 
 @pytest.mark.parametrize("named", ["", "no-such-compiler -O2", "cc 'unbalanced"])
-def test_without_a_compiler(named, monkeypatch):
+def test_without_a_compiler(named, monkeypatch, load_library):
     monkeypatch.setenv("PATH", "")
     monkeypatch.setenv("CC", named)
     with pytest.raises(CannotCompile, match=r"no C compiler was found \(\$CC, cc, gcc, clang\)"):
@@ -123,7 +133,7 @@ def test_without_a_compiler(named, monkeypatch):
 
 
 @pytest.mark.parametrize("script", ["exit 1", 'test "$1" = --version', "kill -9 $$"])
-def test_compilers_that_fail(script, monkeypatch, tmp_path):
+def test_compilers_that_fail(script, monkeypatch, tmp_path, load_library):
     bad = tmp_path / "bad compiler"
     bad.write_text(f"#!/bin/sh\n{script}\n")
     bad.chmod(0o755)
@@ -134,6 +144,6 @@ def test_compilers_that_fail(script, monkeypatch, tmp_path):
         load_library()
 
 
-def test_the_compiler_that_the_environment_names_comes_first(compilations):
+def test_the_compiler_that_the_environment_names_comes_first(compilations, load_library):
     load_library()
     assert compilations() == ["-g0"]

@@ -130,10 +130,9 @@ def _refuse_foreign(out: Path | None, state: Expansion, *, overwrite: bool) -> N
 
 
 def _write(out: Path, state: Expansion) -> None:
-    from wordstill.core.files import atomic_file
+    from wordstill.core.files import write_file
 
-    with atomic_file(out) as handle:
-        handle.write(_list_text(state))
+    write_file(out, _list_text(state))
     typer.echo(f"Written: {out}  {count_text(len(state.words), 'word')}", err=True)
 
 

@@ -117,10 +117,9 @@ def _show_lists(tests: Sequence[AssociationTest]) -> None:
 def _write(out: Path, report: object) -> None:
     import json
 
-    from wordstill.core.files import atomic_file
+    from wordstill.core.files import write_file
 
-    with atomic_file(out) as handle:
-        handle.write(f"{json.dumps(report, ensure_ascii=False, indent=1)}\n".encode())
+    write_file(out, f"{json.dumps(report, ensure_ascii=False, indent=1)}\n")
     typer.echo(f"Written: {out}", err=True)
 
 

@@ -120,6 +120,14 @@ def pairs(
         float, option("COS", "Minimum cosine of words with the same meaning; 0.6 suits fastText.", panel=TESTS)
     ] = 0.6,
     probability: Annotated[float, option("P", "Minimum probability of a predicted word.", panel=TESTS)] = 0.003,
+    guarded: Annotated[
+        bool,
+        flag(
+            "Keep positives that are names, and replace none by nearly the same word; the paper does not say so.",
+            "--guarded/--as-printed",
+            panel=TESTS,
+        ),
+    ] = True,
 ) -> None:
     """Make training triples: a word in a sentence, the same meaning elsewhere, another word in its place.
 
@@ -134,7 +142,9 @@ def pairs(
         from wordstill.meaning.work_blocks import Workers
 
     config = PairConfig(
-        count, TargetConfig(min_words, max_words, vocabulary, skipped, seed), BuildConfig(similarity, probability)
+        count,
+        TargetConfig(min_words, max_words, vocabulary, skipped, seed),
+        BuildConfig(similarity, probability, guarded=guarded),
     )
     table, model = open_table(vectors), MaskedModel.from_pretrained(masked, device=device, dtype=dtype)
     trip = _round_trip(there, back, device, dtype)

@@ -122,13 +122,11 @@ def _first(opened: dict[str, WordVectors], kind: str) -> tuple[str, WordVectors]
 
 def _pairs(text: str) -> list[tuple[str, str]]:
     from wordstill.core.text_io import read_word_list
+    from wordstill.evaluation.report.relation_points import read_pairs
 
     if Path(text).is_file():
         lines = [line.split() for line in read_word_list(Path(text))]
         if wrong := [line for line in lines if len(line) != 2]:
             raise DataError(f"{text}: a line of pairs has two words, got {' '.join(wrong[0])!r}.")
         return [(line[0], line[1]) for line in lines]
-    split = [tuple(part.strip() for part in pair.split(":")) for pair in text.split(",") if pair.strip()]
-    if any(len(pair) != 2 or not all(pair) for pair in split):
-        raise UsageError(f"Pairs are written man:woman,king:queen, got {text!r}.")
-    return [(pair[0], pair[1]) for pair in split]
+    return read_pairs(text)

@@ -176,9 +176,7 @@ def _relation(ratings: Path) -> Relation:
 
 def _ratings(path: Path) -> tuple[tuple[Pair, ...], NDArray[np.float64]]:
     pairs, gold = [], []
-    for place, line in filled_lines(path):
-        if line.startswith("#"):
-            continue
+    for place, line in filled_lines(path, "#"):
         found = RATING.fullmatch(line)
         score = finite_number(found[1]) if found else None
         if found is None or score is None:
@@ -204,9 +202,7 @@ def _prototypes(path: Path) -> tuple[Pair, ...]:
 def _choices(path: Path, place_of: dict[Pair, int]) -> tuple[Choice, ...]:
     """The answers; incomplete ones, and those that name a pair which has no rating, are left out."""
     choices = []
-    for place, line in filled_lines(path):
-        if line.startswith("#"):
-            continue
+    for place, line in filled_lines(path, "#"):
         fields = exactly([field.strip('"') for field in line.split("\t")], 7, "seven fields", place)
         if not all(fields[:6]):
             continue

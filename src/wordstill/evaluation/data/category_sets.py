@@ -86,7 +86,7 @@ _NOUNS = CategoryReader("\t", word=0, label=1, suffix="_N", coarser=(("3 classes
 _STRUDEL = CategoryReader("\t", word=0, label=1)
 
 _FOLDER = "word-categorization/monolingual/en"
-_vecto = partial(Dataset, licence="not stated", upstream="vecto-ai/word-benchmarks@9b61d0e0", task="categorisation")
+_vecto = partial(Dataset, license="not stated", upstream="vecto-ai/word-benchmarks@9b61d0e0", task="categorisation")
 
 CATEGORIES: tuple[Dataset, ...] = (
     _vecto(

@@ -175,7 +175,7 @@ def read_entries(path: Path) -> Entries:
 
 _lexicon = partial(
     Dataset,
-    licence="not stated (repo: GPL-2.0)",
+    license="not stated (repo: GPL-2.0)",
     upstream="mfaruqui/retrofitting@6f465374",
     task=None,
     home="https://aclanthology.org/N15-1184/",

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from http.client import HTTPException
 from pathlib import Path
 
-from wordstill.core.files import atomic_file, sha256_of
+from wordstill.core.files import sha256_of, write_file
 from wordstill.errors import DataError, UsageError, unknown_name
 from wordstill.evaluation.data.catalog import DATASETS
 from wordstill.evaluation.data.locate import cache_folder
@@ -65,8 +65,7 @@ def fetch(name: str, folder: Path | None = None, *, mirror: str | None = None) -
             continue
         content = _content(wanted, archives)
         _check(content, wanted, name)
-        with atomic_file(target) as handle:
-            handle.write(content)
+        write_file(target, content)
     return written
 
 

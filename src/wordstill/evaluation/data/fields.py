@@ -13,10 +13,10 @@ from wordstill.core.text_io import numbered_lines
 from wordstill.errors import DataError
 
 
-def filled_lines(path: Path) -> Iterator[tuple[str, str]]:
-    """The lines that are not blank, each with its place (``file:number``) for an error message."""
+def filled_lines(path: Path, comment: str | None = None) -> Iterator[tuple[str, str]]:
+    """The lines that are not blank, nor begin as comments do, each with its place (``file:number``) for a message."""
     for number, line in numbered_lines(path):
-        if line.strip():
+        if line.strip() and not (comment and line.startswith(comment)):
             yield f"{path}:{number}", line
 
 

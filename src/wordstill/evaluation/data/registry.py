@@ -74,7 +74,7 @@ class Dataset:
     size: int
     """Items, as published."""
     citation: str
-    licence: str
+    license: str
     """What the files or the holding repository state."""
     upstream: str
     """The public repository and commit of the first copy, as ``owner/name@commit``."""

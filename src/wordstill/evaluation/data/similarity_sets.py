@@ -108,7 +108,7 @@ _GENSIM = PairReader(header=2)
 _SIMLEX_FILE = "similarity/SimLex-999/SimLex-999.txt"
 _SIMLEX_SOURCE = "evaluation_data/SimLex-999/SimLex-999.txt"
 
-_faruqui = partial(Dataset, licence="not stated (repo: MIT)", upstream="mfaruqui/eval-word-vectors@94b3dd9f")
+_faruqui = partial(Dataset, license="not stated (repo: MIT)", upstream="mfaruqui/eval-word-vectors@94b3dd9f")
 _word2gm = partial(Dataset, upstream="benathi/word2gm@56bda7d9")
 _agirre = partial(
     _faruqui,
@@ -119,16 +119,16 @@ _agirre = partial(
 _simlex = partial(
     _word2gm,
     citation="Hill, Reichart & Korhonen 2015, CL",
-    licence="not stated (README asks for citation)",
+    license="not stated (README asks for citation)",
     home="https://fh295.github.io/simlex.html",
 )
 _simverb = partial(
-    _word2gm, citation="Gerz et al. 2016, EMNLP", licence="not stated", home="https://aclanthology.org/D16-1235/"
+    _word2gm, citation="Gerz et al. 2016, EMNLP", license="not stated", home="https://aclanthology.org/D16-1235/"
 )
 _men = partial(
     _word2gm,
     citation="Bruni, Tran & Baroni 2014, JAIR",
-    licence="CC BY 2.0 (licence.txt)",
+    license="CC BY 2.0 (licence.txt)",
     home="https://staff.fnwi.uva.nl/e.bruni/MEN",
 )
 

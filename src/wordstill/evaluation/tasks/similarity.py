@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from wordstill.evaluation.data.sentence_sets import SentencePairs, read_own_sentences
 from wordstill.evaluation.data.similarity_sets import WordPairs, read_own_pairs
-from wordstill.evaluation.lookup import Lookup, unit
+from wordstill.evaluation.lookup import Lookup
 from wordstill.evaluation.protocol import Protocol, resolve
 from wordstill.evaluation.score import (
     FEWEST_ITEMS,
@@ -26,6 +26,7 @@ from wordstill.evaluation.score import (
 )
 from wordstill.evaluation.statistics import Floats
 from wordstill.evaluation.tasks.base import Task
+from wordstill.vectors.search import unit
 from wordstill.vectors.sentences import (
     WordTokenizer,
     common_directions,

@@ -250,9 +250,9 @@ class Learner(Method):
         counts, rule = self.positives.counts, self.pairwise_rule()
         return PairStep(kernels, counts, self.score_offsets, rule, self.learning_rate, self.loss)
 
-    def replayed(self, step: Callable[..., None], together: int = 1) -> Callable[..., None]:
+    def replayed(self, step: Callable[..., None], examples: int) -> Callable[..., None]:
         """A step, or several, as a CUDA graph; it must not hold the learner, or neither is ever freed."""
-        return Replayed(step, self.config.batch * together) if self.run.device.type == "cuda" else step
+        return Replayed(step, examples) if self.run.device.type == "cuda" else step
 
     def negative_weights(self, negatives: Tensor, positives: Tensor) -> Tensor:
         """Weights of negatives [B, N]: 0 where one is a positive of its query, given as [B, P].

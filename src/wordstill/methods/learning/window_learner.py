@@ -154,10 +154,10 @@ class WindowLearner(Learner):
         pairs, windows = self.pair_step(), self.window_step()
         self.kernel_step, self.steps_together = None, 1
         if pairs is not None:
-            self.kernel_step = self.replayed(projected(pairs, self.projection))
+            self.kernel_step = self.replayed(projected(pairs, self.projection), config.batch)
         elif windows is not None:
             self.steps_together = STEPS_TOGETHER
-            self.kernel_step = self.replayed(each_step(windows, config.batch), STEPS_TOGETHER)
+            self.kernel_step = self.replayed(each_step(windows, config.batch), config.batch * STEPS_TOGETHER)
 
     @property
     def is_pairwise(self) -> bool:

@@ -111,20 +111,20 @@ class LinkDistances:
         """The same for nodes that move now: their earlier neighbours have moved in this pass."""
         if self._kind != "original":
             earlier = links.places[self._columns[links.places] < self._rows[links.places]]
-            self._compute(self._centres(current), current, earlier)
+            self._compute(self._centers(current), current, earlier)
         return self.of(links)
 
     def update(self, current: Floats, *, in_turn: bool) -> None:
         """Take in that all nodes have moved, one after the other (``in_turn``) or at once."""
         if self._kind == "original":
             return
-        self._compute_all(self._later, self._centres(current), current)
+        self._compute_all(self._later, self._centers(current), current)
         if self._kind == "current":
             self._mirror()
         elif not in_turn:
             self._compute_all(self._earlier, self._original, current)
 
-    def _centres(self, current: Floats) -> Floats:
+    def _centers(self, current: Floats) -> Floats:
         return current if self._kind == "current" else self._original
 
     def _mirror(self) -> None:
