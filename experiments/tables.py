@@ -20,6 +20,7 @@ BLOCKS: Mapping[str, Callable[[], str]] = {
     "quality-summary": quality.summary_page,
     "reading-units": quality.reading_units,
     "choice": quality.choice_page,
+    "search": quality.search_page,
     "retrofit": quality.retrofit_page,
     "bounded-retrofit": small.bounded_retrofit,
     "small-tables": small.small_tables,

@@ -20,7 +20,10 @@ from wordstill.evaluation.report.plots import curves
 from wordstill.evaluation.studies import Curve
 from wordstill.methods import METHODS
 
-TEACHERS = {"all-MiniLM-L6-v2": ("minilm-v3", "minilm"), "all-mpnet-base-v2": ("mpnet-v3", "mpnet")}
+TEACHERS = {
+    "all-MiniLM-L6-v2": ("minilm-v4", "minilm-v3", "minilm"),
+    "all-mpnet-base-v2": ("mpnet-v4", "mpnet-v3", "mpnet"),
+}
 """Teachers of the short table and the picture, and how files with their scores end; a method's first scores count."""
 SIZES = ("words-0500k", "words-05M", "words-27M")
 """Texts of the picture, and how the files with their scores begin; the short table has the last."""
@@ -30,9 +33,10 @@ PEERS = {
     "glove-6B-100d": ("released-tables", "released-tables"),
 }
 """Released tables, and where their scores on words and on sentences are."""
-OLDER_VERSIONS = ("still.v1", "still.v2")
-"""Versions of `still` whose scores are kept; their rows carry the version's name."""
-PICTURED = ("still", "still.v2", "sentence", "ase")
+OLDER_VERSIONS = ("still.v1", "still.v2", "still.v3", "sentence.v1")
+"""Versions whose scores are kept; their rows carry the version's name."""
+PICTURED = {"still": ("still", "still.v3", "still.v2"), "sentence": ("sentence", "sentence.v1"), "ase": ("ase",)}
+"""Methods of the short table and the picture, and their versions from the latest on."""
 PANEL_WIDTH, PANEL_HEIGHT, TITLE_HEIGHT = 720, 250, 26
 UNITS = "enwiki-a"
 """The text that was read by sentences and by paragraphs."""
@@ -147,8 +151,8 @@ def summary() -> str:
     for teacher in TEACHERS:
         files = _files_of(teacher, SIZES[-1])
         rows = {label: seeds for content in files for label, seeds in by_label([content]).items()}
-        for label in PICTURED:
-            if label in rows and not (label == "still.v2" and "still" in rows):
+        for versions in PICTURED.values():
+            if label := next(filter(rows.__contains__, versions), None):
                 scored = _scored(rows[label], "all")
                 lines.append(f"| {teacher} | `{label}` | {_summary_cells(scored, scored)} |")
     texts = by_text()
@@ -195,22 +199,22 @@ def size_picture() -> str:
 
 
 def _size_curves(columns: Iterable[Column]) -> list[Curve]:
-    """A curve for each teacher and method, the latest version that has all sizes: mean score by running words."""
-    columns, found = tuple(columns), dict[str, list[tuple[float, float]]]()
+    """A curve for each teacher and method: the latest version that has all sizes."""
+    columns, found = tuple(columns), dict[tuple[str, str], list[tuple[float, float]]]()
     for teacher in TEACHERS:
         for size in SIZES:
             rows = {label_of(row): row for content in _files_of(teacher, size) for row in content["rows"]}
-            for label in PICTURED:
-                if row := rows.get(label):
-                    words = float(row["provenance"]["corpus"]["words"])
-                    score = mean(row["scores"]["all"][column.name]["value"] for column in columns)
-                    found.setdefault(f"{label}, {teacher.split('-')[1]}", []).append((words, score))
-    whole = {label: points for label, points in found.items() if len(points) == len(SIZES)}
-    return [
-        Curve(label, tuple(points))
-        for label, points in whole.items()
-        if ".v2" not in label or label.replace(".v2", "") not in whole
-    ]
+            for label in filter(rows.__contains__, chain(*PICTURED.values())):
+                words = float(rows[label]["provenance"]["corpus"]["words"])
+                score = mean(rows[label]["scores"]["all"][column.name]["value"] for column in columns)
+                found.setdefault((teacher, label), []).append((words, score))
+    whole = {key: points for key, points in found.items() if len(points) == len(SIZES)}
+    drawn = []
+    for teacher in TEACHERS:
+        for versions in PICTURED.values():
+            if label := next((label for label in versions if (teacher, label) in whole), None):
+                drawn.append(Curve(f"{label}, {teacher.split('-')[1]}", tuple(whole[teacher, label])))
+    return drawn
 
 
 def choice_page() -> str:
@@ -227,6 +231,28 @@ def choice_page() -> str:
             lines.append(f"| `{row['label']}` | {' | '.join(f'{score:.1f}' for score in scores)} |")
         lines.append("")
     return "\n".join(lines).rstrip()
+
+
+def search_page() -> str:
+    """Every step of a search that was kept, and what the last mixture loses without one of its blocks."""
+    lines = []
+    for path in sorted((RESULTS / "search").glob("*.json")):
+        content = json.loads(path.read_text())
+        lines += [f"**{content['title']}**, {content['tried']} mixtures, on {content['hardware']}, "]
+        lines[-1] += f"commit {content['commit']}:"
+        lines += ["", f"    {content['command']}", ""]
+        runs = content["runs"]
+        lines += [f"| change | gain | {' | '.join(runs)} |", "|---|---:|" + "---|" * len(runs)]
+        steps = [*content["steps"], *({"change": name, **row} for name, row in content["changed"].items())]
+        for step in steps:
+            cells = (_development(step["scores"][name]) for name in runs)
+            lines.append(f"| `{step['change']}` | {step['gain']:.2f} | {' | '.join(cells)} |")
+        lines.append("")
+    return "\n".join(lines).rstrip()
+
+
+def _development(scores: Mapping[str, float]) -> str:
+    return ", ".join(f"{scores[name]:.1f}" for name in ("similarity", "google", "msr", "sentences"))
 
 
 def reading_units() -> str:
@@ -313,7 +339,7 @@ def label_of(row: Row) -> str:
     version = row["provenance"].get("method", {}).get("name")
     if version in OLDER_VERSIONS and not label.startswith(version):
         # Measured when this was the only version, or the latest.
-        label = label.replace("still", version, 1)
+        label = label.replace(version.partition(".")[0], version, 1)
     return label if unit == DistillConfig.read or label in WITHOUT_TEXT else f"{label}, {unit}s"
 
 

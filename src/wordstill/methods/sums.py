@@ -327,10 +327,11 @@ class CellSums:
     def add(self, part: str, states: WordStates, values: Tensor, places: Tensor | None) -> None:
         """Add vectors for the known words of a batch, as `RowSums.add` takes them."""
         rows = states.once(self.cells, lambda: RowOrder.of(self._rows(states)))
-        if self.device != values.device:
+        # "cuda" and "cuda:0" are the same GPU, but not the same to torch.
+        if self.device.type != values.device.type:
             rows = rows.somewhere()
             values, places = values[rows.taken(places)].to(self.device), None
-            rows = RowOrder(rows.rows.to(self.device), torch.arange(len(values)))
+            rows = RowOrder(rows.rows.to(self.device), torch.arange(len(values), device=self.device))
         self.parts[part].add(rows, values, places)
 
     def _rows(self, states: WordStates) -> Tensor:
