@@ -14,13 +14,14 @@ import wordstill
 
 pytest.importorskip("triton", reason="needs triton")
 KERNEL = re.compile(r"^@triton\.jit\ndef (\w+)", re.MULTILINE)
-HELPERS = {"_softplus", "_met", "_attract", "_without_hits"}
-"""Functions of kernels, which are compiled with them."""
+LAUNCH = re.compile(r"^ +(\w+)\[.*\]\(", re.MULTILINE)
 
 
 def kernels() -> set[str]:
-    files = Path(wordstill.__file__).parent.rglob("*_kernels.py")
-    return {name for file in files for name in KERNEL.findall(file.read_text())} - HELPERS
+    """Those that are started; what they call is compiled with them."""
+    texts = [file.read_text() for file in Path(wordstill.__file__).parent.rglob("*_kernels.py")]
+    defined, launched = ({name for text in texts for name in find.findall(text)} for find in (KERNEL, LAUNCH))
+    return defined & launched
 
 
 @pytest.mark.parametrize("capability", [89, 90])

@@ -31,16 +31,20 @@ def simulation() -> str:
 
 
 def agreement() -> str:
-    """Largest differences of cosines from those of a plain run."""
+    """Largest differences from a plain run."""
     record = json.loads((FOLDER / "agreement.json").read_text())
     methods = list(next(iter(record["differences"].values())))
-    lines = [f"| compared | {' | '.join(f'`{name}`' for name in methods)} |", "|---|" + "---:|" * len(methods)]
+    kinds = {"cosines": "cosines", "values": "values", "rotated": "values, rotated"}
+    titles = [f"`{method}`, {title}" for method in methods for title in kinds.values()]
+    lines = [f"| compared | {' | '.join(titles)} |", "|---|" + "---:|" * len(titles)]
     for name, found in record["differences"].items():
-        lines.append(f"| {name} | {' | '.join(format(found[method]['cosines'], '.1e') for method in methods)} |")
+        cells = [format(found[method][kind], ".1e") for method in methods for kind in kinds]
+        lines.append(f"| {name} | {' | '.join(cells)} |")
     lines += [
         "",
-        f"Largest difference of a cosine between two of {record['vocabulary']:,} words; {record['words']:,} words of "
-        f"text, all-MiniLM-L6-v2 in float32. `{record['command']}`, commit {record['commit']}, seed {record['seed']}, "
+        f"Largest differences of cosines between two of {record['vocabulary']:,} words, and of values as a part of the "
+        f"largest value, before and after the best rotation; {record['words']:,} words of text, all-MiniLM-L6-v2 in "
+        f"float32. `{record['command']}`, commit {record['commit']}, seed {record['seed']}, "
         f"{record['machine']['cpu']}.",
     ]
     return "\n".join(lines)

@@ -79,8 +79,9 @@ def measure(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
     """Run the command over the text and over a part of it, then the peers."""
     text = options.text or embedded_text()
     if options.shape:
+        tokenizer = None if options.teacher == NAME else Path(options.teacher)
         options.teacher = str(folder / options.shape)
-        for each in random_model(options.shape):
+        for each in random_model(options.shape, tokenizer):
             each.save_pretrained(options.teacher)
     corpus, once = _prepared([text], folder / "store")
     several = _prepared([text] * TIMES, folder / "several")[1]
@@ -94,7 +95,7 @@ def measure(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
     return {
         "text": Path(text).name,
         "megabytes": round(Path(text).stat().st_size / 1e6, 1),
-        "teacher": f"{options.shape} with random weights" if options.shape else options.teacher,
+        "teacher": f"{options.shape} with random weights" if options.shape else Path(options.teacher).name,
         **({"gpu": torch.cuda.get_device_name()} if on_gpu else {}),
         "precision": whole.precision,
         "words": whole.words,
@@ -240,7 +241,9 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m experiments.speed.whole", description=__doc__)
     parser.add_argument("text", type=Path, nargs="?", help="a text or a dump; by default the embedded dump")
     parser.add_argument("--teacher", default=NAME)
-    parser.add_argument("--shape", choices=SHAPES, help="random weights in the shape of a known model, as the teacher")
+    parser.add_argument(
+        "--shape", choices=SHAPES, help="random weights in the shape of a known model, and the tokenizer of --teacher"
+    )
     parser.add_argument("--repeats", type=int, default=1, help="runs over the whole text; the last one is shown")
     parser.add_argument("--no-peers", dest="peers", action="store_false", help="leave other tools out")
     parser.add_argument("--device", default="auto", choices=("auto", "cpu", "cuda"))

@@ -143,8 +143,10 @@ def test_a_stop_while_batches_are_read_side_by_side(path):
     again.check_complete()
 
 
-def test_the_end_is_saved_so_that_nothing_need_be_read_again(path):
-    Rig(path).engine.run()
+def test_the_end_of_a_long_run_is_saved_so_that_nothing_need_be_read_again(path):
+    long = Rig(path)
+    long.engine.every = 0.0
+    long.engine.run()
     again = Rig(path)
     assert again.engine.run(resume=True) == Progress(stage=2, cut=4)
     assert again.teacher.calls == []
@@ -158,7 +160,9 @@ def test_without_a_checkpoint_resuming_starts_anew(path):
 
 
 def test_a_saved_state_is_ignored_when_not_resumed(path):
-    Rig(path).engine.run()
+    long = Rig(path)
+    long.engine.every = 0.0
+    long.engine.run()
     again = Rig(path)
     again.engine.run()
     assert len(again.teacher.calls) == 10
@@ -195,13 +199,7 @@ def test_signals_stop_after_a_batch_and_the_rest_is_read_later(path, number, whe
 
 def test_a_signal_after_the_last_batch_still_stops(path):
     rig = Rig(path)
-    save = rig.engine.checkpoint.save
-
-    def interrupted(progress: Progress, states: dict[str, torch.Tensor]) -> None:
-        save(progress, states)
-        os.kill(os.getpid(), signal.SIGTERM)
-
-    rig.engine.checkpoint.save = interrupted
+    rig.engine.stages[-1].on_end = lambda cut: os.kill(os.getpid(), signal.SIGTERM)
     with pytest.raises(Interrupted, match="text: 70 of 70 words done and saved"):
         rig.engine.run()
     again = Rig(path)
@@ -223,12 +221,30 @@ def test_states_are_saved_while_reading(path):
     ]  # fmt: skip
 
 
-def test_no_state_is_saved_before_its_time(path):
+@pytest.mark.parametrize("error", [DataError("no space left"), KeyboardInterrupt()])
+def test_a_state_is_saved_when_it_is_time_or_what_follows_fails(path, error):
     saved = []
     rig = Rig(path)
-    rig.engine.checkpoint.save = lambda progress, states: saved.append(progress)
+    save = rig.engine.checkpoint.save
+    rig.engine.checkpoint.save = lambda progress, states: (saved.append(progress), save(progress, states))
     rig.engine.run()
+    with rig.engine.saved_if_it_fails():
+        assert saved == []
+    with pytest.raises(type(error)), rig.engine.saved_if_it_fails(), rig.engine.saved_if_it_fails():
+        raise error
     assert saved == [asdict(Progress(stage=2, cut=4))]
+    again = Rig(path)
+    again.engine.run(resume=True)
+    again.check_complete()
+    assert again.teacher.calls == []
+
+
+def test_what_went_wrong_is_told_even_if_the_state_cannot_be_saved(path):
+    rig = Rig(path)
+    rig.engine.run()
+    path.mkdir()
+    with pytest.raises(DataError, match="no space left"), rig.engine.saved_if_it_fails():
+        raise DataError("no space left")
 
 
 @pytest.mark.parametrize("every", [0.0, 3600.0])
@@ -262,7 +278,9 @@ def test_errors_of_the_batches_arrive(path):
 
 
 def test_a_state_of_another_run_is_refused(path):
-    Rig(path).engine.run()
+    long = Rig(path)
+    long.engine.every = 0.0
+    long.engine.run()
     with pytest.raises(DataError, match="seed was 0, now 1"):
         Rig(path, recipe='{"seed": 1}').engine.run(resume=True)
 

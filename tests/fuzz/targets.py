@@ -163,6 +163,8 @@ def _targets() -> list[Target]:
         _text("text.txt", TEXT.encode()),
         _text("text.txt.gz", gzip.compress(TEXT.encode(), mtime=0)),
         _text("text.txt.xz", lzma.compress(TEXT.encode())),
+        # Streams are decompressed side by side.
+        _text("streams.txt.xz", 2 * lzma.compress(TEXT.encode())),
         _text("text.txt.bz2", bz2.compress(TEXT.encode())),
         _text("text.txt.zst", zstandard.compress(TEXT.encode())),
         _text("text", TEXT.encode()),
@@ -228,7 +230,7 @@ def _parquet_text() -> Target:
         import pyarrow
         from pyarrow import parquet
 
-        parquet.write_table(pyarrow.table({"text": TEXT.split("\n")}), path)
+        parquet.write_table(pyarrow.table({"text": TEXT.split("\n")}), path, row_group_size=2)
 
     return Target("text.parquet", make, _text("x", b"").read, file="text.parquet", seconds=30)
 

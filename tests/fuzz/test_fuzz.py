@@ -11,7 +11,7 @@ from tests.fuzz.fuzzing import CRASHERS, Fuzzer
 from tests.fuzz.targets import TARGETS, Target
 from wordstill.core.guard import reading
 
-INPUTS = 60
+INPUTS = 40
 KEPT = sorted(path for path in CRASHERS.rglob("*") if path.is_file())
 
 

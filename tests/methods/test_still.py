@@ -162,7 +162,7 @@ SETTINGS = {
 def test_it_is_the_equation(text, settings, rows_at_once):
     config = StillConfig(**{"layer": 3} | settings)
     method = text.run("still:" + ",".join(f"{name}={value}" for name, value in settings.items()), BUDGET)
-    table = method.finish(rows_at_once=rows_at_once, tolerance=1e-6)
+    table = method.finish(rows_at_once=rows_at_once)
     expected, _ = slow_still(text, config)
     # Directions of nearly the same variance may be turned; inner products are what they all have in common.
     np.testing.assert_allclose(table.matrix @ table.matrix.T, expected @ expected.T, atol=2e-3)
@@ -177,7 +177,7 @@ def test_lengths_are_those_of_the_sentence_regression(text):
     for step in text.steps(method, BUDGET):
         step(method)
     _, regressed = slow_still(text, StillConfig(layer=3, dim=30))
-    lengths = np.linalg.norm(method.finish(tolerance=1e-6).matrix, axis=1)
+    lengths = np.linalg.norm(method.finish().matrix, axis=1)
     np.testing.assert_allclose(lengths, np.linalg.norm(regressed, axis=1), rtol=2e-3)
 
 

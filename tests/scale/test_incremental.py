@@ -20,9 +20,10 @@ from wordstill.scale.incremental import add, merge, remove
 KEEP = ScaleConfig(keep_sums=True)
 HERE = {"device": "cpu", "dtype": "float32"}
 WORDS = ("the", "old", "still", "river", "heat", "keep", "never seen", "isthmus")
-SUMMED = {"still:dim=16,lower_weight=0": 5e-5, "sentence": 1e-5, "ase:context=mean": 1e-7, "still.v1": 5e-5}
-"""Methods, and how near they are to one reading of both texts, whose batches and rounding are others. Eight words are
-fewer than the width, so whitening multiplies the rounding of sums."""
+SUMMED = {"still:dim=16,lower_weight=0": 5e-6, "sentence": 1e-6, "ase:context=mean": 1e-7, "still.v1": 5e-6}
+"""Methods, and how near their values are to one reading of both texts, whose batches and rounding are others. Eight
+words are fewer than the width, so whitening multiplies the rounding of sums."""
+COSINE = 1e-6
 
 
 @pytest.fixture(scope="module")
@@ -49,6 +50,7 @@ def assert_close(ours: WordVectors, theirs: WordVectors, tolerance: float) -> No
     assert ours.words == theirs.words
     assert ours.counts.tolist() == theirs.counts.tolist()
     np.testing.assert_allclose(ours.matrix, theirs.matrix, atol=tolerance * np.abs(theirs.matrix).max())
+    np.testing.assert_allclose(ours.unit @ ours.unit.T, theirs.unit @ theirs.unit.T, atol=COSINE)
 
 
 @pytest.fixture(params=SUMMED)

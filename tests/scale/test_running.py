@@ -28,7 +28,7 @@ from wordstill.scale.pools import InlinePool
 from wordstill.teacher import Teacher
 
 SHARD = 60
-COSINES = {"still-dim-16": 5e-6, "ase-layer-2": 1e-6, "principal": 5e-3}
+COSINES = {"still-dim-16": 1e-6, "ase-layer-2": 1e-6, "principal": 5e-3}
 """How near cosines are to those of the plain run. `principal` merges sketches, which are no sums."""
 
 

@@ -48,8 +48,7 @@ def source(corpus, tokenizer):
     return found
 
 
-@pytest.mark.parametrize("min_count", [1, 2])
-@pytest.mark.parametrize("order", [None, 5])
+@pytest.mark.parametrize(("min_count", "order"), [(1, None), (2, 5)])
 @pytest.mark.parametrize("unit", ["paragraph", "sentence"])
 @pytest.mark.parametrize("packed", [False, True])
 def test_batches_made_of_tensors_are_those_of_the_host(corpus, source, tokenizer, packed, unit, order, min_count):

@@ -120,7 +120,7 @@ def test_a_model_that_was_looked_into_can_be_copied_and_let_go(tiny_model, tiny_
     torch.testing.assert_close(teacher.encode(batch, (1, 3)).hidden, before)
 
 
-@pytest.mark.parametrize("layers", [(3,), (1, 3), (0, 1)], ids=str)
+@pytest.mark.parametrize("layers", [(1, 3), (0, 1)], ids=str)
 @pytest.mark.parametrize("kind", [*PACKS, "deberta-v2"])
 @pytest.mark.filterwarnings("ignore:.*reads padded texts:UserWarning")
 def test_several_threads_may_read_at_the_same_time(kind, layers, tiny_tokenizer):

@@ -151,11 +151,11 @@ def distill(
         plan = make_plan(loaded, corpus, settings, None if target is None else work.path, early_stopping, profiler)
         tables = plan.run(resume=True, progress=progress)
         if output is not None and target is not None:
-            attention = {
-                label: to_arrays(method.attention()) for label, method in with_tables(plan.engine.methods).items()
-            }
-            write_artifacts(tables, target, attention, overwrite=work.overwrite)
-            result = output.publish()
+            with plan.engine.saved_if_it_fails():
+                methods_of = with_tables(plan.engine.methods)
+                attention = {label: to_arrays(method.attention()) for label, method in methods_of.items()}
+                write_artifacts(tables, target, attention, overwrite=work.overwrite)
+                result = output.publish()
             for label in tables if settings.snapshots else ():
                 # Those taken on the way were read from the folder of the work.
                 tables[label] = WordVectors.load(place_of(label, tables, result), ARTIFACT.name)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import Any, Protocol
@@ -17,7 +17,7 @@ from wordstill.core.resume import CheckpointFile, stop_requested
 from wordstill.core.threads import OrderedPool, prefetch
 from wordstill.corpus import Corpus, Vocabulary
 from wordstill.distillation.config import DistillConfig, EarlyStopping
-from wordstill.errors import Interrupted
+from wordstill.errors import Interrupted, WordstillError
 from wordstill.methods.base import Method, Observer
 from wordstill.teacher import (
     Batch,
@@ -180,9 +180,11 @@ class Engine:
     profiler: Profiler = field(default_factory=NullProfiler)
     status_every: float = 2.0
     """Seconds between two looks at the methods' status, for which a GPU is waited for."""
+    _unsaved: Progress | None = field(default=None, init=False)
+    """That all is read, until it is saved."""
 
     def run(self, *, resume: bool = False, show_progress: bool = False) -> Progress:
-        """Read everything that has not been read yet, and save; returns the final count.
+        """Read everything that has not been read yet; returns the final count. See `saved_if_it_fails`.
 
         Raises:
             Interrupted: Ctrl-C or SIGTERM came; the state is saved.
@@ -192,6 +194,7 @@ class Engine:
         progress = self._restore() if resume else Progress()
         if progress.stage == len(self.stages):
             return progress
+        begun = time.monotonic()
         with stop_requested() as stop:
             for number in range(progress.stage, len(self.stages)):
                 progress = self._run_stage(self.stages[number], progress, stop, show_progress)
@@ -201,11 +204,32 @@ class Engine:
                 progress = replace(progress, stage=after, position=(0, 0), words=0)
                 if last:
                     break
-            # What comes after the reading may fail for want of space, and then need not be read again.
-            self._save(progress)
+            self._unsaved = progress
+            if time.monotonic() - begun >= self.every:
+                self._save(progress)
+                self._unsaved = None
             if stop.is_set():
-                raise self._interrupted(self.stages[-1], self.stages[-1].words)
+                with self.saved_if_it_fails():
+                    raise self._interrupted(self.stages[-1], self.stages[-1].words)
+        for method in self.methods.values():
+            method.verify()
         return progress
+
+    @contextmanager
+    def saved_if_it_fails(self) -> Iterator[None]:
+        """What follows the reading may be stopped or fail for want of space, and then need not be read again.
+
+        After a long run the state is saved in any case; after a short one that would take much of its time.
+        """
+        try:
+            yield
+        except BaseException:
+            if self._unsaved is not None:
+                # What went wrong first is told, whatever becomes of the state.
+                with suppress(WordstillError, OSError):
+                    self._save(self._unsaved)
+                self._unsaved = None
+            raise
 
     def _run_stage(self, stage: Stage, progress: Progress, stop: threading.Event, show: bool) -> Progress:
         saved = shown = time.monotonic()

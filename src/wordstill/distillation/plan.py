@@ -67,7 +67,7 @@ class Plan:
         layers = {layer for stage in engine.stages for layer in stage.layers}
         engine.teacher.compile_if_worth(self.corpus.n_words * self.recipe.epochs, tuple(sorted(layers)))
         done = engine.run(resume=resume, show_progress=progress)
-        with engine.profiler.part("finishing"):
+        with engine.saved_if_it_fails(), engine.profiler.part("finishing"):
             tables = self.finish(engine.methods, done.cut)
             return tables | self.snapshots.tables([*tables])
 

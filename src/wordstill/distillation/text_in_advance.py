@@ -24,6 +24,8 @@ from wordstill.corpus.preparation import STORE, Inputs, as_list, is_one_store, n
 from wordstill.corpus.sources import STANDARD_INPUT
 from wordstill.errors import WordstillError
 
+LESS_URGENT = 10
+
 
 class Preparation:
     """The text of a run: a store that is opened, or text that is prepared, meanwhile or when it is asked for.
@@ -121,6 +123,8 @@ def _prepare(
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, _stop)
     threading.Thread(target=end_with, args=(parent, lifeline), daemon=True).start()
+    # The teacher's loading goes first: it takes one core, and longer than the text.
+    os.nice(LESS_URGENT)
     start = time.perf_counter()
     try:
         with warnings.catch_warnings(record=True) as caught:

@@ -15,7 +15,7 @@ from wordstill.core.settings import Config, Range
 from wordstill.errors import UsageError
 from wordstill.methods.base import Method, RunContext, refuse_unseen
 from wordstill.methods.blocks import ROWS_AT_ONCE, Block, Exponent, Mixture, Prior, Weight, frequent_words, shrunk_table
-from wordstill.methods.sentence import LEAST_SENTENCES, TOLERANCE, Bags, observe_bags, regress
+from wordstill.methods.sentence import LEAST_SENTENCES, Bags, observe_bags, regress
 from wordstill.methods.sums import RowSums
 from wordstill.teacher.states import WordStates
 from wordstill.vectors import WordVectors
@@ -99,7 +99,7 @@ class Still(Method):
     expected vector. What all words share is taken away, so words with equal states get zeros.
     Cost: ten tables of vocabulary x width float32, 8 bytes for each word of the text (up to 134 million;
     of a longer text every n-th paragraph is taken for the regression), one eigenvalue problem of nine
-    times the width, and about 20 sparse products for the regression; no random numbers.
+    times the width, and about 100 sparse products for the regression; no random numbers.
     Relations: `StillV1` mixes states and sentence contexts only; `Ase` is the first block without whitening.
 
     Folds and groups: the row of a part of the text has the part's own means in all blocks but two. The isolated word
@@ -213,16 +213,10 @@ class Still(Method):
         if self.isolated_below is not None and self.lower is not None:
             self.isolated_below.add(ids, states.words(self.lower), known)
 
-    def finish(
-        self,
-        provenance: Mapping[str, Any] | None = None,
-        *,
-        rows_at_once: int = ROWS_AT_ONCE,
-        tolerance: float = TOLERANCE,
-    ) -> WordVectors:
-        """Shrink, whiten, mix and reduce, block by block of words; ``tolerance`` is that of `regress`."""
+    def finish(self, provenance: Mapping[str, Any] | None = None, *, rows_at_once: int = ROWS_AT_ONCE) -> WordVectors:
+        """Shrink, whiten, mix and reduce, block by block of words."""
         frequent = frequent_words(self.states.counts, self.isolated.counts, self.run.width)
-        sentence = None if self.bags is None else self._sentence_rows(self.bags, frequent, rows_at_once, tolerance)
+        sentence = None if self.bags is None else self._sentence_rows(self.bags, frequent, rows_at_once)
         blocks = self.blocks(sentence)
         dim = min(USUAL_DIM, len(blocks) * self.run.width) if self.config.dim is None else self.config.dim
         mixture = Mixture(
@@ -276,11 +270,11 @@ class Still(Method):
         cells = None if self.cells is None else self.cells.parts[part]
         return Block(sums, isolated, prior, exponent, weight, by_count=by_count, cells=cells)
 
-    def _sentence_rows(self, bags: Bags, frequent: Tensor, rows_at_once: int, tolerance: float) -> RowSums:
+    def _sentence_rows(self, bags: Bags, frequent: Tensor, rows_at_once: int) -> RowSums:
         """The table of `Sentence`, as rows of one observation each."""
         prior = shrunk_table(self.state_block(), frequent, rows_at_once)
         rows = RowSums(len(prior), prior.shape[1], prior.device)
-        rows.sums = regress(bags, prior, self.config.strength, tolerance=tolerance).table
+        rows.sums = regress(bags, prior, self.config.strength).table
         rows.counts[:] = 1
         return rows
 
