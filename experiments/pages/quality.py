@@ -212,8 +212,8 @@ def _size_curves(columns: Iterable[Column]) -> list[Curve]:
     drawn = []
     for teacher in TEACHERS:
         for versions in PICTURED.values():
-            if label := next((label for label in versions if (teacher, label) in whole), None):
-                drawn.append(Curve(f"{label}, {teacher.split('-')[1]}", tuple(whole[teacher, label])))
+            if kept := [label for label in versions if (teacher, label) in whole]:
+                drawn.append(Curve(f"{kept[0]}, {teacher.split('-')[1]}", tuple(whole[teacher, kept[0]])))
     return drawn
 
 
