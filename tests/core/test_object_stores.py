@@ -7,7 +7,7 @@ import os
 
 import pytest
 
-from wordstill.core.object_stores import LIST, fetch, fetch_result, is_address
+from wordstill.core.object_stores import LIST, fetch, fetch_result, is_address, store_errors
 from wordstill.corpus import prepare
 from wordstill.errors import DataError
 
@@ -43,6 +43,20 @@ def test_files_of_a_folder_and_a_pattern_come_in_order(memory):
         fetch("memory://nothing")
     with pytest.raises(DataError, match="Known are the addresses of fsspec"):
         fetch("nonsense://texts")
+
+
+@pytest.mark.parametrize(
+    ("error", "remedy"),
+    [
+        (PermissionError("forbidden"), "Set the credentials"),
+        (FileNotFoundError("no such bucket"), "Check the address"),
+        (ConnectionError("the line is dead"), "The same command tries again"),
+    ],
+)
+def test_what_to_do_depends_on_what_the_store_says(error, remedy):
+    refused = pytest.raises(DataError, match=rf"s3://bucket/a cannot be read: .*{error}\. {remedy}")
+    with refused, store_errors("s3://bucket/a", "read"):
+        raise error
 
 
 def test_a_transfer_that_ends_too_early_is_made_again(memory, monkeypatch):

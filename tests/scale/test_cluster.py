@@ -119,7 +119,7 @@ def test_a_port_that_is_no_cluster_of_ours_is_not_called_absent(tmp_path, store,
 
 @needs_ray
 def test_no_cluster_is_one_line(tmp_path, store, config):
-    with pytest.raises(UsageError, match=r"no Ray cluster at 127.0.0.1:1 .*ray start --head"):
+    with pytest.raises(UsageError, match=r"no Ray cluster at '127.0.0.1:1' .*ray start --head"):
         distill_in_shards(store, tmp_path / "out", config, ScaleConfig(ray="127.0.0.1:1", shard_words=SHARD))
 
 

@@ -68,6 +68,8 @@ def test_add_is_reading_both_and_remove_is_never_having_read(kept, short_text, m
     (both,) = distill([short_text, more], config=config).values()
     assert_close(changed.table, both, tolerance)
     assert changed.table.provenance["corpus"]["words"] == both.provenance["corpus"]["words"]
+    with pytest.raises(UsageError, match="made from this text already, which would count twice"):
+        add(table, more, **HERE)
     assert not table.with_name("table.partial").exists()
     remove(table, more, **HERE)
     after = WordVectors.load(table)
@@ -147,3 +149,5 @@ def test_what_does_not_go_together_is_refused_by_name(tmp_path, short_text, more
     (tmp_path / "one" / SUMS).unlink()
     with pytest.raises(UsageError, match=r"has no sums.safetensors.*--keep-sums"):
         add(tmp_path / "one", more, **HERE)
+    with pytest.raises(UsageError, match="nowhere does not exist"):
+        add(tmp_path / "nowhere", more, **HERE)

@@ -86,7 +86,8 @@ def merge(
         from wordstill.scale.incremental import merge as run
     start = time.monotonic()
     table = run(tables, options.output_folder(out), min_count=min_count, overwrite=overwrite)
-    show_result({"table": table}, out, f"Merged {len(tables)} tables in {time_text(time.monotonic() - start)}.")
+    done = f"Merged {count_text(len(tables), 'table')} in {time_text(time.monotonic() - start)}."
+    show_result({"table": table}, out, done)
 
 
 def _changed(

@@ -204,7 +204,12 @@ def store_errors(address: str, done: str) -> Iterator[None]:
     except (DataError, UsageError):
         raise
     except Exception as error:  # Every kind of store has its own errors.
-        raise DataError(f"{address} cannot be {done}: {in_one_line(error)}. The same command tries again.") from error
+        remedy = "The same command tries again"
+        if isinstance(error, PermissionError) or "Credentials" in type(error).__name__:
+            remedy = "Set the credentials that the package of this store looks for, such as AWS_ACCESS_KEY_ID"
+        elif isinstance(error, FileNotFoundError):
+            remedy = "Check the address"
+        raise DataError(f"{address} cannot be {done}: {in_one_line(error)}. {remedy}.") from error
 
 
 def _copy(store: Any, name: str, address: str) -> Path:

@@ -307,7 +307,7 @@ def _connect(ray: Any, address: str) -> None:
                 "machine of the cluster try --ray auto."
             ) from error
         raise UsageError(
-            f"There is no Ray cluster at {address} ({reason}). Start one with: ray start --head"
+            f"There is no Ray cluster at {address!r} ({reason}). Start one with: ray start --head"
         ) from error
 
 

@@ -58,7 +58,7 @@ def add(table: str | Path, inputs: Inputs, out: str | Path | None = None, **sett
         **settings: ``prepare`` (a `PrepareConfig`), ``device``, ``dtype``, ``overwrite`` and ``progress``.
 
     Raises:
-        UsageError: No sums were kept, or the output exists.
+        UsageError: No sums were kept, the text is in the table already, or the output exists.
         DataError: The text was prepared in another way, or the model is another one.
     """
     return _change(Path(table), inputs, out, sign=1, **settings)
@@ -149,6 +149,8 @@ def _change(
         (label,) = plan.recipe.methods
         plan = replace(plan, context=replace(plan.context, whole=kept.method.run.whole))
         refuse_different(kept.facts, str(table), plan.recipe.provenance(label), "the new text")
+        if sign > 0 and _text(corpus) in _texts(kept.facts["corpus"]):
+            raise UsageError(f"{table} was made from this text already, which would count twice. Nothing was changed.")
         totals = run_shards(
             plan, config, ScaleConfig(keep_sums=True), work.path, ExitStack(), text_only=True, progress=progress
         )
@@ -165,7 +167,7 @@ def _change(
 
 def _changed(kept: KeptSums, totals: Totals, corpus: Corpus, sign: int) -> KeptSums:
     (method,) = with_tables(totals.methods).values()
-    text = {"hash": corpus.hash, "words": corpus.n_words}
+    text = _text(corpus)
     texts = _texts(kept.facts["corpus"])
     counts = kept.vocabulary.counts_in(corpus)
     try:
@@ -276,6 +278,11 @@ def _forget_rare(part: KeptSums, path: Path, min_count: int | None) -> NDArray[n
             ) from None
     counts[rare] = 0
     return counts
+
+
+def _text(corpus: Corpus) -> dict[str, Any]:
+    """What a table keeps on record of a text."""
+    return {"hash": corpus.hash, "words": corpus.n_words}
 
 
 def _texts(corpus: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -76,6 +76,8 @@ class KeptSums:
             DataError: The file is damaged, or of another version.
         """
         path = table / SUMS if table.is_dir() else table
+        if not table.exists():
+            raise UsageError(f"{table} does not exist. Name the folder of a table that was made with --keep-sums.")
         if not path.is_file():
             raise UsageError(
                 f"{table} has no {SUMS}. Sums are kept where a table is made with: wordstill distill ... --keep-sums"
