@@ -5,7 +5,8 @@ quarter of the paragraphs, the second time with vectors for all words however ra
 takes in any case from what grows with the words of the text and what grows with the rows of the table; no part is
 negative. Finishing grows with the words only as far as the sentence regression keeps them. Preparing is timed by
 itself, over the text once and three times. The sum for 1.28 billion words, those of a dump of the English Wikipedia,
-follows; its rows are estimated by Heaps' law from those of two runs.
+follows; its rows are estimated by Heaps' law from those of two runs. Checkpoints of a run that is so long would take
+up to a tenth more.
 Peers work on the same input: sentence-transformers' `encode` on the first paragraphs, and for a dump gensim's
 `segment_wiki`, which only extracts text.
 """

@@ -200,7 +200,8 @@ def command(
         bool, flag("Succeed if DIR is complete and was made from the same text and settings.", "--resume")
     ] = False,
     checkpoint_minutes: Annotated[
-        float, option("N", "Minutes between checkpoints; 0 saves after every batch.", panel=RUN, min=0)
+        float,
+        option("N", "Minutes between checkpoints, more for large tables; 0 saves after every batch.", panel=RUN, min=0),
     ] = 2.0,
     profile: Annotated[
         bool, flag("Show where the time went; slows a GPU down a little.", "--profile", panel=RUN)
