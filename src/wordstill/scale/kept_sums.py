@@ -79,7 +79,8 @@ class KeptSums:
         path = sums_file(table)
         if not path.is_file():
             raise UsageError(
-                f"{shown(table)} has no {SUMS}. Sums are kept where a table is made with: wordstill distill ... --keep-sums"
+                f"{shown(table)} has no {SUMS}. Sums are kept where a table is made with: "
+                "wordstill distill ... --keep-sums"
             )
         part, record = Part.read(path)
         with reading(path, remedy="Distil again with --keep-sums."):
