@@ -337,3 +337,20 @@ def test_progress_says_how_methods_fare(capsys, monkeypatch):
     rig.engine.run(show_progress=True)
     shown = capsys.readouterr().err
     assert "recorder-2 seen 7" in shown and "recorder-1 seen 7" in shown
+
+
+def test_a_large_state_is_saved_less_often(path, monkeypatch):
+    now, saved = [0.0], []
+    monkeypatch.setattr("wordstill.distillation.engine.time", SimpleNamespace(monotonic=lambda: now[0]))
+
+    def pass_time(seconds: float) -> None:
+        now[0] += seconds
+
+    rig = Rig(path)
+    for stage in rig.engine.stages:
+        stage.on_words = lambda before, after: pass_time(1.0)
+    rig.engine.every = 2.0
+    rig.engine.checkpoint.save = lambda progress, states: (saved.append(now[0]), pass_time(0.5))
+    rig.engine.run()
+    # Half a second may be spent after five more.
+    assert saved == [2.0, 7.5]

@@ -80,7 +80,7 @@ def test_a_node_that_dies_changes_nothing_and_text_is_prepared_alike(tmp_path, s
 @needs_ray
 def test_the_command_line_shows_words_while_a_shard_is_read(tmp_path, short_text, saved_teacher, capsys, monkeypatch):
     content = short_text.read_text()
-    (tmp_path / "text.txt").write_text(content * (100_000 // len(content)))
+    (tmp_path / "text.txt").write_text(content * (200_000 // len(content)))
     store = tmp_path / "store"
     prepare(tmp_path / "text.txt", store, workers=1)
     events = []

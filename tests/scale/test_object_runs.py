@@ -15,6 +15,7 @@ from wordstill.corpus import prepare
 from wordstill.distillation import distill
 from wordstill.errors import DataError, UsageError
 from wordstill.scale import ScaleConfig, distill_in_shards
+from wordstill.scale.incremental import add, merge
 from wordstill.scale.ledger import Ledger
 from wordstill.scale.shared_folder import ObjectFolder
 
@@ -127,6 +128,20 @@ def test_a_torn_upload_is_made_again_or_named_and_the_same_command_ends_it(
     monkeypatch.setattr("wordstill.scale.partition.ShardReader.read", None)
     distill_in_shards(store, "s3://bucket/second", config, scale)
     assert contents(fetch_result("s3://bucket/second")) == contents(tmp_path / "here")
+
+
+def test_text_is_added_and_tables_are_merged_in_a_bucket(tmp_path, s3, store, config):
+    one = replace(config, methods=("ase:layer=2",))
+    (tmp_path / "more.txt").write_text("The old river keeps the heat. The still is old.", encoding="utf-8")
+    for place in (str(tmp_path / "here"), "s3://bucket/there"):
+        distill_in_shards(store, place, one, ScaleConfig(keep_sums=True))
+        add(place, tmp_path / "more.txt", device="cpu", dtype="float32")
+    assert contents(fetch_result("s3://bucket/there")) == contents(tmp_path / "here")
+    merge(["s3://bucket/there"], "s3://bucket/merged", min_count=2)
+    merge([tmp_path / "here"], tmp_path / "merged", min_count=2)
+    assert contents(fetch_result("s3://bucket/merged")) == contents(tmp_path / "merged")
+    with pytest.raises(UsageError, match=r"s3://bucket/merged exists already.*--overwrite"):
+        merge(["s3://bucket/there"], "s3://bucket/merged")
 
 
 def test_a_result_is_replaced_and_nothing_else_is_touched(tmp_path, s3):

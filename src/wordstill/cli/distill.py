@@ -16,6 +16,7 @@ from wordstill.cli.dry_run import show_dry_run
 from wordstill.cli.failures import needs_models, warn
 from wordstill.cli.options import flag, option
 from wordstill.cli.printing import count_text, show_profile, show_result, time_text
+from wordstill.core.object_stores import shown
 from wordstill.errors import UsageError
 
 if TYPE_CHECKING:
@@ -200,7 +201,8 @@ def command(
         bool, flag("Succeed if DIR is complete and was made from the same text and settings.", "--resume")
     ] = False,
     checkpoint_minutes: Annotated[
-        float, option("N", "Minutes between checkpoints; 0 saves after every batch.", panel=RUN, min=0)
+        float,
+        option("N", "Minutes between checkpoints, more for large tables; 0 saves after every batch.", panel=RUN, min=0),
     ] = 2.0,
     profile: Annotated[
         bool, flag("Show where the time went; slows a GPU down a little.", "--profile", panel=RUN)
@@ -281,7 +283,7 @@ def command(
 
         tables = distill(texts, out, config=config, early_stopping=early_stopping, profiler=profiler, **how)
     if tables is None:
-        typer.echo(f"{out} is made by another process of this run.")
+        typer.echo(f"Another process of this run makes {shown(out)}, or has made it.")
         return
     seconds = time.monotonic() - start
     if profiler is not None:

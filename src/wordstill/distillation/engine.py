@@ -37,6 +37,8 @@ EPOCH_STRIDE = 1_000_003
 _Loaded = tuple[Position, DeviceBatch]
 _Read = tuple[Position, DeviceBatch, WordStates]
 BATCHES_BETWEEN_TRIMS = 16
+MOST_SAVING = 0.1
+"""Of the time of a run, for checkpoints."""
 
 
 class Batches(Protocol):
@@ -176,12 +178,16 @@ class Engine:
     checkpoint: CheckpointFile | None = None
     """Where to save the state; None saves nothing."""
     every: float = 120.0
-    """Seconds between two checkpoints."""
+    """Seconds between two checkpoints, or more where one takes long."""
     profiler: Profiler = field(default_factory=NullProfiler)
     status_every: float = 2.0
     """Seconds between two looks at the methods' status, for which a GPU is waited for."""
     _unsaved: Progress | None = field(default=None, init=False)
     """That all is read, until it is saved."""
+    _saved: float = field(default_factory=time.monotonic, init=False)
+    """When the last checkpoint was done, or the run began."""
+    _saving: float = field(default=0.0, init=False)
+    """How long it took."""
 
     def run(self, *, resume: bool = False, show_progress: bool = False) -> Progress:
         """Read everything that has not been read yet; returns the final count. See `saved_if_it_fails`.
@@ -194,7 +200,7 @@ class Engine:
         progress = self._restore() if resume else Progress()
         if progress.stage == len(self.stages):
             return progress
-        begun = time.monotonic()
+        self._saved = time.monotonic()
         with stop_requested() as stop:
             for number in range(progress.stage, len(self.stages)):
                 progress = self._run_stage(self.stages[number], progress, stop, show_progress)
@@ -205,7 +211,7 @@ class Engine:
                 if last:
                     break
             self._unsaved = progress
-            if time.monotonic() - begun >= self.every:
+            if self._is_due():
                 self._save(progress)
                 self._unsaved = None
             if stop.is_set():
@@ -219,7 +225,7 @@ class Engine:
     def saved_if_it_fails(self) -> Iterator[None]:
         """What follows the reading may be stopped or fail for want of space, and then need not be read again.
 
-        After a long run the state is saved in any case; after a short one that would take much of its time.
+        Where no checkpoint is due, saving the state in any case would take much of the time of a short run.
         """
         try:
             yield
@@ -232,7 +238,7 @@ class Engine:
             raise
 
     def _run_stage(self, stage: Stage, progress: Progress, stop: threading.Event, show: bool) -> Progress:
-        saved = shown = time.monotonic()
+        shown = time.monotonic()
         coming = stage.batches.since(progress.position)
         loaded = ((after, self.teacher.to_device(batch)) for after, batch in coming)
         with (
@@ -253,11 +259,10 @@ class Engine:
                 stage.on_words(progress.words - batch.n_words, progress.words)
                 bar.update(batch.n_words)
                 shown = self._show_status(stage, bar, shown) if show else shown
-                if stop.is_set() or time.monotonic() - saved >= self.every:
+                if stop.is_set() or self._is_due():
                     self.teacher.verify(stage.layers)
                     with self.profiler.part("checkpoints"):
                         self._save(progress)
-                    saved = time.monotonic()
                 if stop.is_set():
                     raise self._interrupted(stage, progress.words)
         self.teacher.verify(stage.layers)
@@ -292,6 +297,7 @@ class Engine:
         return Interrupted(title, words, stage.words, "words", saved=self.checkpoint is not None)
 
     def _save(self, progress: Progress) -> None:
+        begun = self._saved = time.monotonic()
         if self.checkpoint is None:
             return
         for method in self.methods.values():
@@ -303,6 +309,13 @@ class Engine:
             for key, tensor in method.state_dict().items()
         }
         self.checkpoint.save(asdict(progress), to_arrays(states))
+        self._saved = time.monotonic()
+        self._saving = self._saved - begun
+
+    def _is_due(self) -> bool:
+        """Whether it is time for a checkpoint: a large state is saved less often."""
+        wait = max(self.every, self._saving / MOST_SAVING) if self.every else 0.0
+        return time.monotonic() - self._saved >= wait
 
     def _restore(self) -> Progress:
         saved = self.checkpoint.load(Progress.saved) if self.checkpoint is not None else None

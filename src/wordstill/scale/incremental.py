@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from wordstill.core.files import refuse_foreign, sha256_of
 from wordstill.core.files import remove as remove_folder
+from wordstill.core.object_stores import Output, shown
 from wordstill.core.resume import working_folder
 from wordstill.corpus import Corpus, PrepareConfig, Vocabulary
 from wordstill.corpus.preparation import STORE, Inputs
@@ -27,7 +28,7 @@ from wordstill.formats.artifact import REPLACEABLE, SUMS, write_artifacts
 from wordstill.methods import METHODS, Method
 from wordstill.methods.sentence import MOST_WORDS, Bags
 from wordstill.scale.driver import Totals
-from wordstill.scale.kept_sums import KeptSums, new_facts, refuse_different
+from wordstill.scale.kept_sums import KeptSums, new_facts, refuse_different, sums_file
 from wordstill.scale.running import LEDGER, ScaleConfig, run_shards
 from wordstill.teacher import TeacherConfig
 from wordstill.vectors import WordVectors
@@ -52,9 +53,9 @@ def add(table: str | Path, inputs: Inputs, out: str | Path | None = None, **sett
     The vocabulary stays: words that it lacks get no vector, however often they occur in the new text.
 
     Args:
-        table: Folder of the table.
+        table: Folder or address of the table.
         inputs: The new text, or a prepared one.
-        out: Folder for the new table; None replaces the old one.
+        out: Folder or address for the new table; None replaces the old one.
         **settings: ``prepare`` (a `PrepareConfig`), ``device``, ``dtype``, ``overwrite`` and ``progress``.
 
     Raises:
@@ -80,8 +81,8 @@ def merge(
     """Merge the sums of tables that have the same words, method and model, exactly; no text is read.
 
     Args:
-        tables: Folders of tables with kept sums, or these files.
-        out: Folder for the result, with its sums.
+        tables: Folders or addresses of tables with kept sums, or these files.
+        out: Folder or address for the result, with its sums.
         min_count: Words that occur less often in one of the tables are left out of it before it is merged, so
             that the result says nothing about the few sentences they stand in.
         overwrite: Replace ``out`` if it exists.
@@ -89,8 +90,8 @@ def merge(
     Raises:
         UsageError: They do not go together.
     """
-    target, paths = Path(out), [Path(table) for table in tables]
-    refuse_foreign(target, REPLACEABLE)
+    output, paths = Output.at(out, overwrite=overwrite), [Path(table) for table in tables]
+    refuse_foreign(output.path, REPLACEABLE)
     if len({path.resolve() for path in paths}) < len(paths):
         raise UsageError("The same table was given twice.")
     total: KeptSums | None = None
@@ -113,7 +114,7 @@ def merge(
     facts = new_facts(total.facts, _corpus(texts, total.facts["corpus"]["settings"]))
     if min_count is not None:
         facts["merged_min_count"] = min_count
-    return _write(KeptSums(facts, total.method, total.cut), target, overwrite=overwrite)
+    return _write(KeptSums(facts, total.method, total.cut), output, overwrite=overwrite)
 
 
 def _change(
@@ -131,13 +132,13 @@ def _change(
     kept = KeptSums.read(table)
     if sign < 0:
         _refuse_inseparable(kept)
-    target = table if out is None else Path(out)
-    refuse_foreign(target, REPLACEABLE)
-    config = _config(kept, prepare or PrepareConfig(), device, dtype)
-    command = {"base": sha256_of(table / SUMS)[:16], "sign": sign}
     replaces = overwrite or out is None
+    output = Output.at(table if out is None else out, overwrite=replaces)
+    refuse_foreign(output.path, REPLACEABLE)
+    config = _config(kept, prepare or PrepareConfig(), device, dtype)
+    command = {"base": sha256_of(sums_file(table))[:16], "sign": sign}
     with working_folder(
-        target,
+        output.path,
         "add" if sign > 0 else "remove",
         command,
         overwrite=replaces,
@@ -148,9 +149,11 @@ def _change(
         plan = make_plan(teacher, corpus, config, vocabulary=kept.vocabulary)
         (label,) = plan.recipe.methods
         plan = replace(plan, context=replace(plan.context, whole=kept.method.run.whole))
-        refuse_different(kept.facts, str(table), plan.recipe.provenance(label), "the new text")
+        refuse_different(kept.facts, shown(table), plan.recipe.provenance(label), "the new text")
         if sign > 0 and _text(corpus) in _texts(kept.facts["corpus"]):
-            raise UsageError(f"{table} was made from this text already, which would count twice. Nothing was changed.")
+            raise UsageError(
+                f"{shown(table)} was made from this text already, which would count twice. Nothing was changed."
+            )
         totals = run_shards(
             plan, config, ScaleConfig(keep_sums=True), work.path, ExitStack(), text_only=True, progress=progress
         )
@@ -162,7 +165,7 @@ def _change(
                 remove_folder(work.path / useless)
             raise
         newcomers = _newcomers(corpus, kept.vocabulary) if sign > 0 else ()
-        return ChangedTable(_write(result, target, overwrite=work.overwrite), corpus.n_words, newcomers)
+        return ChangedTable(_write(result, output, overwrite=work.overwrite), corpus.n_words, newcomers)
 
 
 def _changed(kept: KeptSums, totals: Totals, corpus: Corpus, sign: int) -> KeptSums:
@@ -316,15 +319,17 @@ def _newcomers(corpus: Corpus, vocabulary: Vocabulary) -> tuple[str, ...]:
     return tuple(key for key, count in zip(own.keys, own.counts) if key not in known and count >= least)
 
 
-def _write(sums: KeptSums, target: Path, *, overwrite: bool) -> WordVectors:
+def _write(sums: KeptSums, output: Output, *, overwrite: bool) -> WordVectors:
     def beside(label: str, place: Path) -> None:
         spare.rename(place / SUMS)
 
+    target = output.path
     spare = target.with_name(f".{target.name}.{SUMS}.tmp-new")
     try:
         sums.write(spare)
         table = sums.finish()
         write_artifacts({sums.method.name: table}, target, overwrite=overwrite, beside=beside)
+        output.publish()
     finally:
         spare.unlink(missing_ok=True)
     return table

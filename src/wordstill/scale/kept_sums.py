@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from wordstill import __version__
 from wordstill.core.guard import reading
+from wordstill.core.object_stores import local_copy, shown
 from wordstill.core.resume import differences
 from wordstill.corpus import Vocabulary, VocabularyConfig
 from wordstill.corpus.segment import recorded_segmenter
@@ -68,19 +69,18 @@ class KeptSums:
         """The sums that were kept beside a table.
 
         Args:
-            table: Its folder, or the file.
+            table: Its folder or address, or the file.
             isolated: Words that were read in isolation here or elsewhere; None takes those of the file.
 
         Raises:
             UsageError: None were kept.
             DataError: The file is damaged, or of another version.
         """
-        path = table / SUMS if table.is_dir() else table
-        if not table.exists():
-            raise UsageError(f"{table} does not exist. Name the folder of a table that was made with --keep-sums.")
+        path = sums_file(table)
         if not path.is_file():
             raise UsageError(
-                f"{table} has no {SUMS}. Sums are kept where a table is made with: wordstill distill ... --keep-sums"
+                f"{shown(table)} has no {SUMS}. Sums are kept where a table is made with: "
+                "wordstill distill ... --keep-sums"
             )
         part, record = Part.read(path)
         with reading(path, remedy="Distil again with --keep-sums."):
@@ -107,6 +107,18 @@ class KeptSums:
         """The table; afterwards the sums are in float32."""
         self.method.narrow()
         return self.method.finish({**self.facts, "cut_sentences": self.cut})
+
+
+def sums_file(table: Path) -> Path:
+    """Where the sums of a table are on this machine.
+
+    Raises:
+        UsageError: There is no such table.
+    """
+    local = local_copy(table)
+    if not local.exists():
+        raise UsageError(f"{table} does not exist. Name the folder of a table that was made with --keep-sums.")
+    return local / SUMS if local.is_dir() else local
 
 
 def refuse_different(ours: Mapping[str, Any], name: str, theirs: Mapping[str, Any], other: str) -> None:
