@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -50,6 +51,8 @@ MODULE = "experiments.meaning.seeds"
 TOP, RAW, LIU, STATIC, PAPER = "top-half", "raw", "Liu et al. 2020", "static vectors", "paper"
 ABLATION = ", without negatives"
 SCALINGS: tuple[Scaling, ...] = ("standardised", "whitened")
+FOLDERS = re.compile(r"/?(?:[\w.-]+/)+")
+"""Of a path; records name files without them."""
 LIU_TEXTS, SEARCHED = 20_000, 200_000
 
 
@@ -74,15 +77,20 @@ class Job:
             start = time.monotonic()
             # Several trainings share the GPU, and float32 would fill it.
             torch.set_float32_matmul_precision("high")
-            made = train(SomeLayers(self.states, *self.rows), self.config, device=self.device, seconds=self.seconds)
+            states = SomeLayers(self.states, *self.rows)
+            made = train(states, self.config, device=self.device, seconds=self.seconds)
             torch.save(made.distillers.cpu().state_dict(), self.out)
-            facts.write_text(json.dumps(self._facts(made, time.monotonic() - start)))
+            facts.write_text(json.dumps(self._facts(made, len(states), time.monotonic() - start)))
         return dict(json.loads(facts.read_bytes()))
 
-    def _facts(self, made: Trained, seconds: float) -> dict[str, Any]:
+    def _facts(self, made: Trained, triples: int, seconds: float) -> dict[str, Any]:
+        training = triples - min(self.config.validation, triples // 10)
+        last = self.config.max_epochs * -(-training // self.config.batch)
+        facts = made.facts()
         late = self.seconds is not None and seconds >= self.seconds
+        ended = "at the last epoch" if facts["steps"] == last else "by time" if late else "by early stopping"
         epochs = {"seconds": round(seconds, 1), "seconds per epoch": round(made.seconds_per_epoch, 2)}
-        return {**made.facts(), **epochs, "ended": "by time" if late else "by early stopping", "layers": self.layers}
+        return {**facts, **epochs, "ended": ended, "layers": self.layers}
 
     def distillers(self, shape: tuple[int, int]) -> Distillers:
         """The trained ones."""
@@ -194,18 +202,19 @@ def main() -> None:
     record.facts |= {"command": command, "commit": options.commit or current_commit(), "hardware": device_name()}
     teacher = Teacher.from_config(TeacherConfig(options.teacher, options.device, options.dtype))
     triples = Triples.read(options.triples)
-    record.facts |= {"teacher": teacher.config.name, "triples": dict(triples.header)}
+    header = json.loads(FOLDERS.sub("", json.dumps(triples.header)))
+    record.facts |= {"teacher": Path(teacher.config.name).name, "triples": header}
     study = Study(options, record, teacher, triples)
-    variants = dict(map(_variant, [f"{PAPER}:", *options.variant]))
+    variants = dict(map(_variant, [*([] if options.only_chosen else [f"{PAPER}:"]), *options.variant]))
     study.read_states([TOP, *(layers for layers, _ in variants.values())])
     firsts = study.jobs(variants, [0])
     study.train(firsts)
     corpus = Corpus.open(options.store)
     kind, chosen = chosen_on_development(study, firsts, islice(sentences_of(corpus), SEARCHED))
-    again = {name: variants[name] for name in dict.fromkeys((PAPER, chosen))}
+    again = {name: variants[name] for name in dict.fromkeys((PAPER, chosen)) if name in variants}
     without = {name + ABLATION: (layers, replace(one, negatives=False)) for name, (layers, one) in again.items()}
     seeds = range(options.seeds)
-    jobs = study.jobs(again | without, seeds)
+    jobs = study.jobs(again if options.only_chosen else again | without, seeds)
     study.train(jobs)
     representations = study.raw()
     vectors = WordVectors.load(options.vectors)
@@ -300,6 +309,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--vectors", required=True, type=Path, help="static table, for Liu et al. 2020 too")
     parser.add_argument("--store", required=True, type=Path, help="prepared text for both and for development data")
     parser.add_argument("--variant", action="append", default=[], metavar="NAME:FIELD=VALUE,...")
+    parser.add_argument("--only-chosen", action="store_true", help="neither the paper's settings nor ablations")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--processes", type=int, default=1, help="trainings at once")
     parser.add_argument("--seconds", type=float, help="time limit of each training")

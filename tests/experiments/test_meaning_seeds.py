@@ -59,6 +59,7 @@ def test_from_triples_to_gains(world, tmp_path, monkeypatch):  # noqa: F811
     seeds.main()
     found = json.loads(out.read_text())
     assert found["chosen"] == {"kind": "meaning", "variant": "narrow"}
+    assert found["teacher"] == found["triples"]["masked_model"]["name"] == "masked"
     assert len(found["trainings"]) == 8
     assert found["trainings"]["narrow, without negatives, seed 1"]["settings"]["negatives"] is False
     scores = found["scores"]
