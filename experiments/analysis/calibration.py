@@ -1,11 +1,14 @@
-"""Calibration of change and of intervals: random halves of one text, between which nothing has changed.
+"""Calibration of p-values and intervals: random parts of one text, between which nothing has changed.
 
 Example: python -m experiments.analysis.calibration enwiki-a.txt.xz --name enwiki-a --title "English Wikipedia"
 
-One table is distilled with 100 small folds of documents. For each of many splits these are divided at random into two
-halves and joined to 10 or 20 folds each. Between the halves, p must be below 0.05 for 5 % of the words; and the 95 %
-interval of a cosine from one half must hold the cosine in the other half in 95 % of the cases. The result is
-results/analysis/calibration-NAME.json.
+One table is distilled with 120 small folds of documents. For each of many splits these are divided at random into two
+halves of 10 or 20 folds each, or into a fifth and the rest. Between such parts, p must be below 0.05 for 5 % of the
+words; and the 95 % interval of a cosine, or of an association between random lists of words, must hold the value in the
+other half in 95 % of the cases. The interval of a difference of associations between two quarters must hold the
+difference between the other two. `regress` meets fields that are drawn at random for documents and for folds: p must be
+below 0.05 in 5 % of the cases, and the interval of the length must hold 0 in 95 % of them or more.
+The result is results/analysis/calibration-NAME.json.
 """
 
 from __future__ import annotations
@@ -14,7 +17,7 @@ import argparse
 import copy
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -22,20 +25,31 @@ import numpy as np
 from numpy.typing import NDArray
 
 from experiments.analysis.documents import documents, study_parser
+from experiments.analysis.random_fields import regressions
 from experiments.record import command_line, current_commit, machine, write_json
 from wordstill import distill
+from wordstill.analysis.association import STATISTICS, Association, associations, difference
 from wordstill.analysis.change import change
+from wordstill.analysis.context_vectors import read_documents
 from wordstill.analysis.resampling import LEAST_FOLDS, cosine_interval, jackknife_error, leave_one_out, merged
+from wordstill.analysis.word_lists import AssociationTest, WordList
 from wordstill.distillation import DistillConfig
 from wordstill.vectors import WordVectors
 from wordstill.vectors.folds import Folds, with_folds
 from wordstill.vectors.search import unit
 
 MODULE = "experiments.analysis.calibration"
-FINE = 100
+FINE = 120
 BOUNDS = (0, 20, 50, 1 << 60)
 """Frequencies, in the half where the word is rarer, by which results are divided."""
 ALPHA = 0.05
+TEXT = "text.jsonl"
+HALVES = {"10": (10, 10), "20": (20, 20)}
+UNEQUAL = (6, 24)
+"""Folds of a fifth of the text and of the rest."""
+QUARTERS = (10, 10, 10, 10)
+LISTS, LIST_WORDS = 10, 8
+"""Random associations for each split, and words of each of their lists."""
 NEIGHBORS = (0, 4, 9)
 """Which neighbors of a word make pairs with it, besides a random word."""
 
@@ -54,13 +68,21 @@ def main() -> None:
         "splits": options.splits,
         "folds": {},
     }
-    for folds in (10, 20):
-        rng = np.random.default_rng(options.seed)
-        facts["folds"][str(folds)] = found = {
-            "p": p_values(table, folds, options.splits, rng),
-            "intervals": intervals(table, folds, options.splits, options.queries, rng),
+    rng = np.random.default_rng(options.seed)
+    for name, sizes in HALVES.items():
+        facts["folds"][name] = {
+            "p": p_values(table, sizes, options.splits, rng),
+            "intervals": intervals(table, sizes[0], options.splits, options.queries, rng),
         }
-        print(folds, json.dumps(found), flush=True)
+        print(name, json.dumps(facts["folds"][name]), flush=True)
+    studies: dict[str, Callable[[], dict[str, Any]]] = {
+        "unequal": lambda: p_values(table, UNEQUAL, options.splits, rng),
+        "associations": lambda: association_intervals(table, options.splits, rng),
+        "regress": lambda: regressions(table, read_documents(options.work / TEXT), options.draws, options.seed),
+    }
+    for name, study in studies.items():
+        facts[name] = study()
+        print(name, json.dumps(facts[name]), flush=True)
         write_json(options.out / f"calibration-{options.name}.json", facts)
 
 
@@ -69,6 +91,7 @@ def arguments() -> argparse.Namespace:
     parser = study_parser(MODULE, __doc__, "calibration")
     parser.add_argument("--splits", type=int, default=40, help="random halves")
     parser.add_argument("--queries", type=int, default=200, help="words whose cosines with others are looked at")
+    parser.add_argument("--draws", type=int, default=300, help="random fields for `regress`")
     return parser.parse_args()
 
 
@@ -78,31 +101,33 @@ def distilled(options: argparse.Namespace) -> WordVectors:
     if not out.exists():
         options.work.mkdir(parents=True, exist_ok=True)
         rows = [json.dumps({"text": text}) for text in documents(options.text, options.words)]
-        (options.work / "text.jsonl").write_text("\n".join(rows), encoding="utf-8")
-        distill(options.work / "text.jsonl", out, config=DistillConfig(folds=FINE), progress=True)
+        (options.work / TEXT).write_text("\n".join(rows), encoding="utf-8")
+        distill(options.work / TEXT, out, config=DistillConfig(folds=FINE), progress=True)
     return WordVectors.load(out)
 
 
-def halves(folds: Folds, size: int, splits: int, rng: np.random.Generator) -> Iterator[tuple[NDArray[np.int64], ...]]:
-    """For each split the fold of each fine one, in either half; -1 for those of the other half."""
+def parts(
+    folds: Folds, sizes: Sequence[int], splits: int, rng: np.random.Generator
+) -> Iterator[tuple[NDArray[np.int64], ...]]:
+    """For each split and each part, of so many folds, the fold of each fine one; -1 for those of other parts."""
+    each = len(folds) // sum(sizes)
     for _ in range(splits):
-        order = rng.permutation(len(folds))
-        cut = len(folds) // 2
+        order = rng.permutation(len(folds))[: each * sum(sizes)].reshape(sum(sizes), each)
         found = []
-        for own in (order[:cut], order[cut:]):
+        for own in np.split(order, np.cumsum(sizes)[:-1]):
             joined = np.full(len(folds), -1)
-            joined[own] = np.arange(len(own)) * size // len(own)
+            joined[own] = np.arange(len(own))[:, None]
             found.append(joined)
         yield tuple(found)
 
 
-def p_values(table: WordVectors, size: int, splits: int, rng: np.random.Generator) -> dict[str, Any]:
-    """How many words have p < 0.05 between halves, in all and by frequency, and what was found to have moved."""
+def p_values(table: WordVectors, sizes: tuple[int, int], splits: int, rng: np.random.Generator) -> dict[str, Any]:
+    """How many words have p < 0.05 between two parts, in all and by frequency, and what was found to have moved."""
     p, counts, apart, shares, discoveries = [], [], [], [], 0
-    for one, two in halves(with_folds(table), size, splits, rng):
-        joined = np.where(one >= 0, one, size + two)
+    for one, two in parts(with_folds(table), sizes, splits, rng):
+        joined = np.where(one >= 0, one, sizes[0] + two)
         split = copy.copy(table)
-        split.folds = merged(with_folds(table), joined, np.repeat([0, 1], size))
+        split.folds = merged(with_folds(table), joined, np.repeat([0, 1], sizes))
         found = change(split, "0", "1", permutations=999, seed=int(rng.integers(1 << 30)))
         p += [float(each.p) for each in found.words if each.p is not None]
         counts += [min(each.counts) for each in found.words]
@@ -131,8 +156,8 @@ def intervals(table: WordVectors, size: int, splits: int, queries: int, rng: np.
     """How often the interval of a cosine from one half holds the cosine in the other."""
     pairs = _pairs(table, queries, rng)
     held, counts, near = [], [], []
-    for parts in halves(with_folds(table), size, splits, rng):
-        one, two = (merged(with_folds(table), part, np.zeros(size, int)) for part in parts)
+    for halves in parts(with_folds(table), (size, size), splits, rng):
+        one, two = (merged(with_folds(table), half, np.zeros(size, int)) for half in halves)
         for first, second, is_near in pairs:
             value, error, occupied, count = _cosine(one, first, second)
             other, *_, other_count = _cosine(two, first, second)
@@ -149,6 +174,55 @@ def intervals(table: WordVectors, size: int, splits: int, queries: int, rng: np.
         "held_near": float(np.mean(np.array(held)[near])),
         "held_random": float(np.mean(np.array(held)[~np.array(near)])),
     }
+
+
+def association_intervals(table: WordVectors, splits: int, rng: np.random.Generator) -> dict[str, Any]:
+    """How often the interval of an association, or of its difference between parts, holds the value elsewhere."""
+    found: dict[str, Any] = {name: {"effects": [], "differences": [], "zero_in_difference": []} for name in STATISTICS}
+    for one in parts(with_folds(table), QUARTERS, splits, rng):
+        quarters = [_part(table, fold, QUARTERS[0]) for fold in one]
+        halves = [_part(table, np.where(a >= 0, a, np.where(b >= 0, b + 10, -1)), 20) for a, b in (one[:2], one[2:])]
+        shared = set.intersection(*(set(quarter.words) for quarter in quarters))
+        for _ in range(LISTS):
+            test = _random_test(sorted(shared), rng)
+            for name, counted in found.items():
+                _count(counted, *(_effects(tables, test, name) for tables in (halves, quarters)))
+    return {
+        name: {kind: {"intervals": len(held), "held": float(np.mean(held))} for kind, held in counted.items()}
+        for name, counted in found.items()
+    }
+
+
+def _part(table: WordVectors, fold_of_fold: NDArray[np.int64], size: int) -> WordVectors:
+    """The table of a part of the text, with its folds."""
+    split = copy.copy(table)
+    split.folds = merged(with_folds(table), fold_of_fold, np.zeros(size, int))
+    return split.group("0")
+
+
+def _random_test(words: Sequence[str], rng: np.random.Generator) -> AssociationTest:
+    drawn = rng.choice(len(words), 4 * LIST_WORDS, replace=False).reshape(4, LIST_WORDS)
+    x, y, a, b = (WordList(name, tuple(words[place] for place in row)) for name, row in zip("XYAB", drawn.tolist()))
+    return AssociationTest("random", (x, y), (a, b))
+
+
+def _effects(tables: Sequence[WordVectors], test: AssociationTest, statistic: str) -> list[Association]:
+    """The effects of a test in some tables, of the first list of targets."""
+    named = {str(number): each for number, each in enumerate(tables)}
+    found = {each.table: each for each in reversed(associations(named, [test], statistic, permutations=1))}
+    return [found[name] for name in named]
+
+
+def _count(found: dict[str, Any], halves: Sequence[Association], quarters: Sequence[Association]) -> None:
+    """Note whether intervals of a half and of a difference of quarters hold what is elsewhere."""
+    if halves[0].text is not None and halves[1].effect is not None:
+        found["effects"].append(halves[0].text.low <= halves[1].effect <= halves[0].text.high)
+    first, second = quarters[2:] if None not in (quarters[2].effect, quarters[3].effect) else (None, None)
+    there = difference(*quarters[:2])
+    if there is not None and first is not None and second is not None:
+        other = float(second.effect or 0.0) - float(first.effect or 0.0)
+        found["differences"].append(there.low <= other <= there.high)
+        found["zero_in_difference"].append(there.low <= 0 <= there.high)
 
 
 def _pairs(table: WordVectors, queries: int, rng: np.random.Generator) -> list[tuple[int, int, bool]]:

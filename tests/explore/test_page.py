@@ -169,6 +169,26 @@ def test_the_map_moves_and_a_lasso_chooses_words(tab, address):
     assert page.locator("#map-panel li").count() > 20
 
 
+def test_the_camera_follows_a_word_while_the_map_is_computed(tab, address):
+    found: dict[str, Any] = {}
+
+    def answer(route: Any) -> None:
+        reply = route.fetch().json()
+        if "places_only" in route.request.url:
+            reply |= {"x": [-x for x in reply["x"]], "done": True}
+        else:
+            found.update(zip(reply["words"], reply["x"]))
+            reply |= {"done": False, "progress": 0.5}
+        route.fulfill(json=reply)
+
+    tab.page.route("**/api/map*", answer)
+    page = tab.open(f"{address}/#/map?table=first&word=castle")
+    assert abs(found["castle"]) > 0.1
+    shown = "Number(decodeURIComponent(location.hash).match(/at=([-.0-9]+)/)?.[1])"
+    until(page, f"Math.abs({shown} - {found['castle']}) < 0.01")
+    until(page, f"Math.abs({shown} + {found['castle']}) < 0.01")
+
+
 def test_the_map_is_drawn_with_webgl_under_the_strict_policy(driver, address):
     browser = launch(driver, *SOFTWARE_GL)
     tab = Tab(browser)

@@ -28,6 +28,7 @@ export class MapView {
     this.near = [];
     this.selected = -1;
     this.hovered = -1;
+    this.held = -1;
     this.chosen = null;
     this.cluster = null;
     this.lassoing = false;
@@ -122,20 +123,29 @@ export class MapView {
     const step = (now) => {
       const part = clamp((now - start) / time, 0, 1);
       const eased = part * part * (3 - 2 * part);
+      const { camera, held, points } = this;
+      const before = [points.x[held], points.y[held]];
       for (let point = 0; point < x.length; point++) {
         this.points.x[point] = from.x[point] + (x[point] - from.x[point]) * eased;
         this.points.y[point] = from.y[point] + (y[point] - from.y[point]) * eased;
       }
+      // The camera stays with the word that it flew to, until someone moves it.
+      if (held >= 0) {
+        camera.x += points.x[held] - before[0];
+        camera.y += points.y[held] - before[1];
+      }
       this.painter.setPoints(this.points);
       this.paint();
-      if (part < 1) requestAnimationFrame(step);
-      else this.grid = new Grid(this.points);
+      if (part < 1) return requestAnimationFrame(step);
+      this.grid = new Grid(this.points);
+      if (this.held >= 0) this.flyTo(this.held);
     };
     requestAnimationFrame(step);
   }
 
   async select(word, { move = true } = {}) {
     this.near = [];
+    this.held = -1;
     this.selected = word && this.points ? this.points.rowOf(word) : -1;
     this.draw();
     const panel = $("#map-panel");
@@ -393,26 +403,32 @@ export class MapView {
     const zoomed = this.fitting(point);
     // On a phone the panel covers the lower half.
     const lift = camera.width < 760 ? (0.25 * camera.height) / ((camera.scale / camera.zoom) * zoomed) : 0;
-    const [x, y] = [this.points.x[point], this.points.y[point] - lift];
+    const aim = () => [this.points.x[point], this.points.y[point] - lift];
+    const [x, y] = aim();
     const seen = !lift && Math.abs(camera.screenX(x) - camera.width / 2) < camera.width * 0.3 && Math.abs(camera.screenY(y) - camera.height / 2) < camera.height * 0.35;
-    if (seen && camera.zoom > zoomed / 2 && camera.zoom < zoomed * 2) return;
+    if (seen && camera.zoom > zoomed / 2 && camera.zoom < zoomed * 2) {
+      this.noteCamera(point);
+      return;
+    }
     const from = { x: camera.x, y: camera.y, zoom: camera.zoom };
     const start = performance.now();
     const time = calm() ? 1 : 700;
     const step = (now) => {
       const part = clamp((now - start) / time, 0, 1);
       const eased = 1 - (1 - part) ** 3;
+      const [x, y] = aim();
       camera.x = from.x + (x - from.x) * eased;
       camera.y = from.y + (y - from.y) * eased;
       camera.zoom = from.zoom * (zoomed / from.zoom) ** eased;
       this.paint();
       if (part < 1) requestAnimationFrame(step);
-      else this.noteCamera();
+      else this.noteCamera(point);
     };
     requestAnimationFrame(step);
   }
 
-  noteCamera() {
+  noteCamera(held = -1) {
+    this.held = held;
     clearTimeout(this.noting);
     this.noting = setTimeout(() => get().view === "map" && note({ at: this.camera.text }), 250);
   }
