@@ -1,14 +1,17 @@
 """Senses against single vectors on words in context, and what keeping occurrences costs; keeps JSON.
 
 Example: python -m experiments.quality.senses pick enwiki-a.txt.xz enwiki-b.txt.xz --to picked.txt --list words.txt
+         (again with --enough 30 and picked.txt as the text, for half as many sentences)
          wordstill prepare picked.txt --out store
-         wordstill distill store --words words.txt --occurrences 100 --occurrences-of words.txt --out vectors
-         python -m experiments.quality.senses measure vectors --name enwiki --title "Sentences of enwiki" --work work
+         wordstill distill store --words words.txt --occurrences 100 --occurrences-of words.txt --out layer5
+         (the same with --occurrences-layer 4 --out layer4, and with 6)
+         python -m experiments.quality.senses measure layer4 layer5 layer6 --name enwiki --title "Sentences" --work work
          python -m experiments.quality.senses cost store --name enwiki --title "Sentences of enwiki"
 
 `pick` takes sentences with words of SCWS and of WiC's development and test parts, so that all of them have
-occurrences; it looks at no score. `measure` chooses the prediction strength on a development half of SCWS, and
-thresholds of WiC on its development part; the rest is reported. `cost` compares a plain distillation with one that
+occurrences; it looks at no score. `measure` chooses layer and prediction strength on a development half of SCWS, and
+layer, kind of vector and thresholds for WiC on its development part and those pairs of its training part whose words
+have occurrences; the rest is reported. `cost` compares a plain distillation with one that
 keeps occurrences, by CPU time and peak memory.
 """
 
@@ -22,6 +25,7 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +40,7 @@ from wordstill.evaluation.data.context_sets import ContextPair
 from wordstill.evaluation.data.locate import locate
 from wordstill.evaluation.statistics import spearman
 from wordstill.evaluation.tasks.in_context import PairCosines, best_threshold, correct
+from wordstill.methods.occurrence_states import OccurrenceConfig
 from wordstill.teacher import Teacher
 from wordstill.teacher.spans import StateReader
 from wordstill.vectors import WordVectors
@@ -43,8 +48,10 @@ from wordstill.vectors.search import unit_rows
 
 MODULE = "experiments.quality.senses"
 SEED = 0
-SETTINGS = [SenseConfig(strength) for strength in (0.55, 0.6, 0.7)]
+STRENGTHS = (0.55, 0.7)
 """Tried on the development half; the default is one of them."""
+OF_USES = ("use", "deviation")
+"""Kinds of vectors that depend on no setting but the layer."""
 RESAMPLES = 2000
 ENOUGH, SHORTEST, LONGEST, RATES = 50, 8, 40, (16, 41)
 """Occurrences after which a word is not looked for; words of a sentence; words to each one that is looked for."""
@@ -52,6 +59,9 @@ WORD = re.compile(r"\w[\w'-]*")
 SENTENCE_END = re.compile(r"(?<=[.!?]) +(?=[A-Z])")
 
 Floats = NDArray[np.float64]
+Floats32 = NDArray[np.float32]
+Cosines = dict[str, PairCosines]
+"""By the name of the set."""
 
 
 def main() -> None:
@@ -70,10 +80,11 @@ def arguments() -> argparse.Namespace:
     first = steps.add_parser("pick")
     first.add_argument("texts", type=Path, nargs="+", help="texts with a paragraph on each line")
     first.add_argument("--to", type=Path, required=True, help="the text to write, with a sentence on each line")
+    first.add_argument("--enough", type=int, default=ENOUGH, help="occurrences after which a word is not looked for")
     first.add_argument("--list", type=Path, required=True, help="the list of words to write")
-    for name, what in (("measure", "a table with occurrences"), ("cost", "a prepared text")):
+    for name, what in (("measure", "tables with occurrences, of one layer each"), ("cost", "a prepared text")):
         step = steps.add_parser(name)
-        step.add_argument("input", type=Path, help=what)
+        step.add_argument("input", type=Path, help=what, nargs="+" if name == "measure" else None)
         add_result_options(step, "senses", "what text it is")
         if name == "measure":
             step.add_argument("--work", type=Path, required=True, help="folder that keeps states between runs")
@@ -91,11 +102,12 @@ def pick(options: argparse.Namespace) -> None:
         for path, rate in zip(options.texts, [*RATES, *[RATES[-1]] * len(options.texts)]):
             for sentence in sentences(path):
                 words = WORD.findall(sentence.lower())
-                missing = [word for word in words if word in wanted and seen[word] < ENOUGH]
+                missing = [word for word in words if word in wanted and seen[word] < options.enough]
                 if SHORTEST <= len(words) <= LONGEST and missing and len(words) / len(missing) < rate:
                     out.write(f"{sentence}\n")
                     seen.update(word for word in words if word in wanted)
-    print(f"{len(wanted)} words, {sum(seen[word] >= ENOUGH for word in wanted)} of them {ENOUGH} times or more")
+    often = sum(seen[word] >= options.enough for word in wanted)
+    print(f"{len(wanted)} words, {often} of them {options.enough} times or more")
 
 
 def sentences(path: Path) -> Iterator[str]:
@@ -118,30 +130,41 @@ def _parts(name: str) -> dict[str, tuple[ContextPair, ...]]:
 
 def measure(options: argparse.Namespace) -> None:
     """Score single vectors, the raw mean and senses."""
-    table = WordVectors.load(options.input)
-    found = {name: (pairs, *read(table, name, pairs, options.work)) for name, pairs in sets().items()}
-    cosines = {"plain": {name: rows(table, None, *each) for name, each in found.items()}}
-    for config in SETTINGS:
-        senses = Senses(table, config)
-        cosines[label(config)] = {name: rows(table, senses, *each) for name, each in found.items()}
-        print(f"{label(config)}: done", flush=True)
-    half = np.zeros(len(found["scws"][0]), dtype=np.bool_)
+    tables = [WordVectors.load(path) for path in options.input]
+    read = {name: Pairs.read(tables[0], name, pairs, options.work) for name, pairs in known_sets(tables[0]).items()}
+    scored: dict[Setting, Cosines] = {Setting(table, strength): {} for table in tables for strength in STRENGTHS}
+    plain = {name: single_cosines(tables[0], pairs) for name, pairs in read.items()}
+    for setting, cosines in scored.items():
+        cosines["scws"] = sense_cosines(setting, read["scws"])
+        print(f"{setting.label}: done", flush=True)
+    half = np.zeros(len(read["scws"].pairs), dtype=np.bool_)
     half[np.random.default_rng(SEED).permutation(len(half))[: len(half) // 2]] = True
-    development = {key: correlation(each["scws"], "average", half) for key, each in cosines.items() if key != "plain"}
-    chosen = max(development, key=lambda key: development[key])
-    default = label(SenseConfig())
+    on_half = {setting: correlation(found["scws"], "average", half) for setting, found in scored.items()}
+    for_scws = max(on_half, key=lambda setting: on_half[setting])
+    by_layer = [setting for setting in scored if setting.strength == SenseConfig().strength]
+    for setting in dict.fromkeys((*by_layer, for_scws)):
+        scored[setting] |= {name: sense_cosines(setting, pairs) for name, pairs in read.items() if name != "scws"}
+    on_dev = {(kind, each): development_accuracy(scored[each], kind) for each in by_layer for kind in OF_USES}
+    kind, for_wic = max(on_dev, key=lambda pair: on_dev[pair])
+    default = next((each for each in by_layer if each.is_default), by_layer[0])
     facts = {
         **origin(MODULE, options),
         "seed": SEED,
-        "words": len(table),
-        "occurrences": len(Senses(table).occurrences),
-        "development": {key: round(value, 2) for key, value in development.items()},
-        "chosen": chosen,
+        "words": len(tables[0]),
+        "occurrences": len(tables[0].occurrences or ()),
+        "development": {setting.label: round(value, 2) for setting, value in on_half.items()},
+        "chosen": for_scws.label,
+        "development_wic": {
+            "raw": round(development_accuracy(plain, "raw"), 2),
+            **{f"{kind}, {setting.label}": round(value, 2) for (kind, setting), value in on_dev.items()},
+        },
+        "chosen_wic": f"{kind}, {for_wic.label}",
+        "pairs_wic": int(read["wic-dev"].found.reshape(2, -1).all(axis=0).sum()),
         "rows": [
-            *(row(cosines["plain"], name, name, half) for name in ("raw", "table")),
+            *(row(plain, name, name, half) for name in ("raw", "table")),
             *(
-                row({**cosines[key], "plain": cosines["plain"]}, kind, f"{kind}, {key}", half)
-                for key in dict.fromkeys((default, chosen))
+                row({**scored[setting], "plain": plain}, kind, f"{kind}, {setting.label}", half)
+                for setting in dict.fromkeys((default, for_scws, for_wic))
                 for kind in KINDS
             ),
         ],
@@ -151,48 +174,96 @@ def measure(options: argparse.Namespace) -> None:
         print(each)
 
 
-def label(config: SenseConfig) -> str:
-    """Settings in a few words."""
-    return f"strength {config.strength:g}"
+def known_sets(table: WordVectors) -> dict[str, tuple[ContextPair, ...]]:
+    """The pairs; WiC's development part with those pairs of its training part whose words have occurrences."""
+    senses = Senses(table)
+    train = (pair for pair in _parts("wic")["train"] if senses.find(pair.first.word) and senses.find(pair.second.word))
+    found = sets()
+    return found | {"wic-dev": (*found["wic-dev"], *train)}
 
 
-def read(
-    table: WordVectors, name: str, pairs: Sequence[ContextPair], work: Path
-) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.bool_]]:
-    """States of both words of each pair [2 n, width], and which were found; written for the next run.
+@dataclass(frozen=True, eq=False)
+class Setting:
+    """Where senses come from."""
 
-    The first are means over the top half of layers, the second of the layer whose occurrences are kept.
-    """
-    path, layer = work / f"{name}.npz", Senses(table).occurrences.layer
-    if not path.exists():
-        reader = StateReader(Teacher.from_pretrained(table.provenance["teacher"]["name"]), "top-half")
-        states, found = reader.states([*(pair.first for pair in pairs), *(pair.second for pair in pairs)])
-        work.mkdir(parents=True, exist_ok=True)
-        kept_layer = states[:, reader.layers.index(layer)]
-        np.savez(path, raw=states.mean(dim=1).cpu().numpy(), kept=kept_layer.cpu().numpy(), found=found)
-        print(f"{name}: read", flush=True)
-    kept = np.load(path)
-    return kept["raw"], kept["kept"], kept["found"]
+    table: WordVectors
+    strength: float
+
+    @property
+    def layer(self) -> int:
+        """Whose states were kept."""
+        return Senses(self.table).occurrences.layer
+
+    @property
+    def is_default(self) -> bool:
+        """Whether the states are of the layer that is kept by default."""
+        depth = int(self.table.provenance["teacher"]["layers"])
+        return self.layer == OccurrenceConfig().at_depth(depth).layer
+
+    @property
+    def label(self) -> str:
+        """In a few words."""
+        return f"layer {self.layer}, strength {self.strength:g}"
 
 
-def rows(
-    table: WordVectors,
-    senses: Senses | None,
-    pairs: Sequence[ContextPair],
-    raw: NDArray[np.float32],
-    states: NDArray[np.float32],
-    found: NDArray[np.bool_],
-) -> PairCosines:
-    """Similarities of pairs by each kind of vector."""
-    words = [one.word for one in (*(pair.first for pair in pairs), *(pair.second for pair in pairs))]
+@dataclass(frozen=True, eq=False)
+class Pairs:
+    """Pairs of words in sentences, and the states of both words of each in the top half of layers."""
+
+    pairs: tuple[ContextPair, ...]
+    states: Floats32
+    """[2 n, layers, width]"""
+    layers: tuple[int, ...]
+    found: NDArray[np.bool_]
+    """[2 n]"""
+
+    @classmethod
+    def read(cls, table: WordVectors, name: str, pairs: tuple[ContextPair, ...], work: Path) -> Pairs:
+        """Read by the table's teacher, or by an earlier run."""
+        path = work / f"{name}.npz"
+        if not path.exists():
+            reader = StateReader(Teacher.from_pretrained(table.provenance["teacher"]["name"]), "top-half")
+            states, found = reader.states([*(pair.first for pair in pairs), *(pair.second for pair in pairs)])
+            work.mkdir(parents=True, exist_ok=True)
+            np.savez(path, states=states.cpu().numpy(), layers=np.array(reader.layers), found=found)
+            print(f"{name}: read", flush=True)
+        kept = np.load(path)
+        return cls(pairs, kept["states"], tuple(kept["layers"].tolist()), kept["found"])
+
+    @property
+    def words(self) -> list[str]:
+        """Of every state."""
+        return [one.word for one in (*(pair.first for pair in self.pairs), *(pair.second for pair in self.pairs))]
+
+    def cosines(self, vectors: dict[str, Floats32]) -> PairCosines:
+        """Of vectors of every word by kind."""
+        return PairCosines.of(vectors, self.found, np.array([pair.gold for pair in self.pairs]))
+
+
+def single_cosines(table: WordVectors, pairs: Pairs) -> PairCosines:
+    """Similarities by the teacher's states, averaged over layers, and by the words' rows."""
+    return pairs.cosines({"raw": unit_rows(pairs.states.mean(axis=1)), "table": single_rows(table, pairs.words)})
+
+
+def sense_cosines(setting: Setting, pairs: Pairs) -> PairCosines:
+    """Similarities by senses and uses."""
+    senses = Senses(setting.table, SenseConfig(setting.strength))
+    states = pairs.states[:, pairs.layers.index(setting.layer)]
+    rows = single_rows(setting.table, pairs.words)
+    return pairs.cosines(sense_vectors(senses, pairs.words, states, pairs.found, rows))
+
+
+def single_rows(table: WordVectors, words: Sequence[str]) -> Floats32:
+    """[n, dim] rows of words, as they are or in lower case; zeros for unknown ones."""
     keys = [word if word in table else word.lower() for word in words]
-    single = np.stack([table[key] if key in table else np.zeros(table.dim, dtype=np.float32) for key in keys])
-    single = unit_rows(single)
-    if senses is None:
-        vectors = {"raw": unit_rows(raw), "table": single}
-    else:
-        vectors = sense_vectors(senses, words, states, found, single)
-    return PairCosines.of(vectors, found, np.array([pair.gold for pair in pairs]))
+    return unit_rows(np.stack([table[key] if key in table else np.zeros(table.dim, dtype=np.float32) for key in keys]))
+
+
+def development_accuracy(cosines: Cosines, kind: str) -> float:
+    """Accuracy on WiC's development pairs with the threshold that is best for them, in points."""
+    dev = cosines["wic-dev"]
+    values = dev.kept(kind, -1.0)
+    return 100 * float(correct(values, dev.gold, best_threshold(values, dev.gold)).mean())
 
 
 def correlation(pairs: PairCosines, name: str, chosen: NDArray[np.bool_]) -> float:
