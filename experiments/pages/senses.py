@@ -31,7 +31,7 @@ def _scores(content: Mapping[str, Any]) -> str:
         f"SCWS: Spearman's correlation on the half ({pairs['scws']:,} pairs) not used for choosing settings, and the "
         f"gain over the table. WiC: accuracy on the {pairs['wic']:,} test pairs, and the gain over the raw states. "
         f"95 % intervals are in brackets. Of {len(content['development'])} settings, {content['chosen']} "
-        "is the best on the other half of SCWS; the other rows use the defaults.",
+        f"is the best on the other half of SCWS{_for_wic(content)}; the other rows use the defaults.",
         "",
         "| vectors | SCWS | gain | WiC | gain |",
         "|---|---:|---:|---:|---:|",
@@ -47,6 +47,17 @@ def _scores(content: Mapping[str, Any]) -> str:
         ]
         lines.append(f"| {name} | {scws} | {gains[0]} | {row['wic']:.1f} | {gains[1]} |")
     return "\n".join(lines)
+
+
+def _for_wic(content: Mapping[str, Any]) -> str:
+    """What was chosen for WiC, and how it scored where it was chosen."""
+    if "chosen_wic" not in content:
+        return ""
+    scores, chosen = content["development_wic"], content["chosen_wic"]
+    return (
+        f", and {chosen} on {content['pairs_wic']:,} pairs of WiC's development and training parts "
+        f"({scores[chosen]:.1f}; the raw states {scores['raw']:.1f})"
+    )
 
 
 def _cost(content: Mapping[str, Any]) -> str:

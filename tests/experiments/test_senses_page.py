@@ -25,8 +25,12 @@ def test_the_table_shows_scores_gains_and_cost(tmp_path, monkeypatch):
     (tmp_path / "senses").mkdir()
     (tmp_path / "senses" / "x.json").write_text(json.dumps(scores | {"rows": rows}))
     (tmp_path / "senses" / "x.cost.json").write_text(json.dumps(cost))
+    chosen = "deviation, strength 0.7"
+    for_wic = {"chosen_wic": chosen, "pairs_wic": 3000, "development_wic": {"raw": 61.0, chosen: 64.2}}
+    (tmp_path / "senses" / "y.json").write_text(json.dumps(scores | for_wic | {"rows": rows}))
     monkeypatch.setattr(page, "RESULTS", tmp_path)
     shown = page.page()
+    assert f"{chosen} on 3,000 pairs of WiC's development and training parts (64.2; the raw states 61.0)" in shown
     assert "| senses: average, strength 0.7 | 71.2 | +1.5 [+0.5, +2.4] | 52.0 | -6.0 [-9.0, -3.0] |" in shown
     assert "| the table, one vector a word | 71.2 |  | 52.0 |" in shown
     assert "| senses: deviation, strength 0.7 |  |  | 52.0 |" in shown

@@ -12,6 +12,7 @@ from wordstill.corpus.dealing import Cells, FoldPlan
 from wordstill.errors import UsageError
 from wordstill.methods import METHODS, Method
 from wordstill.methods.blocks import Mixture
+from wordstill.methods.sums import RowSums
 from wordstill.teacher import WordStates
 
 SPECS = ["still:dim=12", "still.v1", "still.v1:lower=1", "ase", "still:sentence_weight=0,neighbor_weight=0"]
@@ -152,6 +153,17 @@ def test_tables_can_be_made_elsewhere(text, cells):
         step(method)
     assert made == [(len(cells), text.teacher.width)]
     assert torch.equal(method.cells.parts["states"].sums, run(text, "ase", cells).cells.parts["states"].sums)
+
+
+def test_a_device_with_a_number_is_the_same_device(text, cells, monkeypatch):
+    method = text.build("ase")
+    method = type(method)(method.config, replace(method.run, cells=cells, device=torch.device("cpu", 0)))
+    added = []
+    monkeypatch.setattr(RowSums, "add", lambda self, rows, values, places=None: added.append(values))
+    states = next(iter(text.states(False, 100, method.layers)))
+    method.observe(states)
+    assert len(added) == 2
+    assert added[0] is added[1]
 
 
 def test_methods_that_cannot_say_so():
