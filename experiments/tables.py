@@ -12,7 +12,19 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
-from experiments.pages import associations, change, meaning, quality, reproduction, safety, scale, senses, small, speed
+from experiments.pages import (
+    associations,
+    change,
+    meaning,
+    meaning_seeds,
+    quality,
+    reproduction,
+    safety,
+    scale,
+    senses,
+    small,
+    speed,
+)
 from experiments.record import ROOT
 
 BLOCKS: Mapping[str, Callable[[], str]] = {
@@ -31,6 +43,7 @@ BLOCKS: Mapping[str, Callable[[], str]] = {
     "opposites": associations.opposites,
     "reproduction": reproduction.page,
     "meaning": meaning.page,
+    "meaning-seeds": meaning_seeds.page,
     "senses": senses.page,
     "safety": safety.page,
     "scale-agreement": scale.agreement,

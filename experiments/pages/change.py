@@ -30,6 +30,9 @@ def _calibration(record: dict[str, Any]) -> Iterator[str]:
             f"| {folds} | {p['below_0.05']:.1%} | {_shares(p['below_0.05_by_frequency'])} "
             f"| {held['held']:.1%} | {_shares(held['held_by_frequency'])} |"
         )
+    if unequal := record.get("unequal"):
+        shares = _shares(unequal["below_0.05_by_frequency"])
+        yield f"| 6 and 24, of a fifth and the rest | {unequal['below_0.05']:.1%} | {shares} |  |  |"
     yield ""
     compared = sum(each["p"]["compared"] for each in record["folds"].values())
     held = sum(each["intervals"]["intervals"] for each in record["folds"].values())
@@ -38,6 +41,33 @@ def _calibration(record: dict[str, Any]) -> Iterator[str]:
         f"{record['title']}, {record['words']:,} words, {record['splits']} splits; {compared:,} p-values and {held:,} "
         f"intervals in all; {false} words with q < 0.05. {_origin(record)}"
     )
+    for line in _others(record):
+        yield from ("", line)
+
+
+def _others(record: dict[str, Any]) -> Iterator[str]:
+    """What was found for associations and `regress`."""
+    if associations := record.get("associations"):
+        effects, differences = (
+            ", ".join(f"{name} {found[kind]['held']:.0%}" for name, found in associations.items())
+            for kind in ("effects", "differences")
+        )
+        number = associations["weat"]["effects"]["intervals"]
+        yield (
+            f"Associations of random lists: the interval from one half holds the effect in the other in {effects} of "
+            f"{number} cases each, and that of a difference between two quarters the one between the others in "
+            f"{differences}."
+        )
+    if regress := record.get("regress"):
+        shares = ", ".join(
+            f"{unit}, {name}: {found['below_0.05']:.1%}" for unit, by in regress.items() for name, found in by.items()
+        )
+        holding = min(found["zero_in_interval"] for by in regress.values() for found in by.values())
+        number = min(found["p_values"] for by in regress.values() for found in by.values())
+        yield (
+            f"`regress` on random fields: p < 0.05 in {shares} (at least {number:,} each); at least {holding:.1%} of "
+            "the intervals hold 0."
+        )
 
 
 def _shares(by: dict[str, float]) -> str:
