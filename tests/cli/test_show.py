@@ -35,7 +35,7 @@ def test_the_page_is_served_until_it_is_interrupted(start, table):
     with urllib.request.urlopen(f"{address[0]}api/tables", timeout=10) as response:
         assert json.load(response)["tables"][0]["words"] == 36
     process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=10)
+    _, err = process.communicate(timeout=60)
     assert f"Port {port} is in use; using {address[1]}." in err
 
 

@@ -121,7 +121,7 @@ def test_a_stopped_training_leaves_nothing(start, store, tmp_path):
     time.sleep(0.3)
     process.send_signal(signal.SIGTERM)
     asked = time.monotonic()
-    _, err = process.communicate(timeout=30)
+    _, err = process.communicate(timeout=90)
     assert time.monotonic() - asked < 5
     assert process.returncode == 130 and "Stopped." in err
     assert list(tmp_path.iterdir()) == []

@@ -27,7 +27,7 @@ FLAGS = (
     "--disable-component-update", "--disable-sync",
 )  # fmt: skip
 SOFTWARE_GL = ("--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--ignore-gpu-blocklist")
-WAIT = 10_000
+WAIT = 60_000
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,7 @@ from wordstill.explore.server import POLICY, bind, describe
 
 def get(address, path, method="GET", headers=None):
     place = urlsplit(address)
-    connection = http.client.HTTPConnection(place.hostname, place.port, timeout=10)
+    connection = http.client.HTTPConnection(place.hostname, place.port, timeout=60)
     connection.request(method, path, headers=headers or {})
     response = connection.getresponse()
     body = response.read()
