@@ -175,11 +175,21 @@ def _files_of(teacher: str, size: str) -> list[dict[str, Any]]:
 
 def summary_page() -> str:
     """The short table with its origin."""
-    files = [content for teacher in TEACHERS for content in reversed(_files_of(teacher, SIZES[-1]))]
+    files = [content for teacher in TEACHERS for content in _summarized(teacher)]
     texts = by_text()
     files += [content for name in dict.fromkeys(chain(*PEERS.values())) for content in texts[name]]
     origins = dict.fromkeys(f"{content['hardware']}, commit {content['commit']}" for content in files)
     return f"{summary()}\n\nMade by `python -m experiments.quality.measure` on {'; '.join(origins)}."
+
+
+def _summarized(teacher: str) -> list[File]:
+    """The files whose scores stand in the short table, the latest first."""
+    by_file = [(by_label([content]), content) for content in reversed(_files_of(teacher, SIZES[-1]))]
+    used = []
+    for versions in PICTURED.values():
+        found = (content for label in versions for rows, content in by_file if label in rows)
+        used += [content for content in [next(found, None)] if content is not None and content not in used]
+    return used
 
 
 def size_picture() -> str:
