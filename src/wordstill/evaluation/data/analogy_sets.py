@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from wordstill.core.guard import Limits
 from wordstill.errors import DataError
 from wordstill.evaluation.data.fields import exactly, filled_lines, finite_number, own_lines, split_fields
-from wordstill.evaluation.data.registry import Dataset, DatasetFile, Location
+from wordstill.evaluation.data.registry import Dataset, DatasetFile
 
 FORM = "the four words of a question, 'a b c d'"
 DEFAULT_SECTION = "all"
@@ -219,8 +219,6 @@ def _pair(text: str, place: str) -> Pair:
     return first.strip(), second.strip()
 
 
-_GOOGLE = "8c29b3332afc46f3fb8be04cb5297bf96f39aa7131272dff57869b4485b22a36"
-
 ANALOGY: tuple[Dataset, ...] = (
     Dataset(
         "google",
@@ -233,12 +231,7 @@ ANALOGY: tuple[Dataset, ...] = (
             DatasetFile(
                 "analogy/google/questions-words.txt", read_sections, "gensim/test/test_data/questions-words.txt"
             ),
-            DatasetFile(
-                "test/test_data/questions-words.txt",
-                read_sections,
-                location=Location.GENSIM,
-                checksums={"test/test_data/questions-words.txt": _GOOGLE},
-            ),
+            DatasetFile.of_gensim("questions-words.txt", read_sections),
         ),
         task="analogy",
         home="https://code.google.com/archive/p/word2vec/",

@@ -11,6 +11,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from wordstill.core import gensim_files
+
 CHECKSUMS = "SHA256SUMS"
 
 
@@ -39,6 +41,12 @@ class DatasetFile:
     """SHA-256 by path, for files that the package's own list does not hold."""
     without: tuple[str, ...] = ()
     """Files of the folder that belong to another copy."""
+
+    @classmethod
+    def of_gensim(cls, name: str, reader: Callable[[Path], Any]) -> DatasetFile:
+        """A file of the test data inside gensim's package."""
+        path = f"{gensim_files.FOLDER}/{name}"
+        return cls(path, reader, location=Location.GENSIM, checksums={path: gensim_files.FILES[name]})
 
     @property
     def files(self) -> Mapping[str, str]:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from wordstill.core.text_io import numbered_lines
 from wordstill.errors import DataError
 from wordstill.evaluation.data.fields import PAIRS, own_rows, required_number, split_fields
-from wordstill.evaluation.data.registry import Dataset, DatasetFile, Location
+from wordstill.evaluation.data.registry import Dataset, DatasetFile
 
 LEMMA_SUFFIXES = ("-n", "-v", "-j")
 
@@ -190,14 +190,7 @@ SIMILARITY: tuple[Dataset, ...] = (
         copies=(
             *_words("EN-WS-353-ALL.txt"),
             DatasetFile("similarity/wordsim353/combined.csv", _WORDSIM_CSV),
-            DatasetFile(
-                "test/test_data/wordsim353.tsv",
-                _GENSIM,
-                location=Location.GENSIM,
-                checksums={
-                    "test/test_data/wordsim353.tsv": "f92a022fc2537793a15bc3a8c162ebcd74990e033a228bb6388cb71e4c0b1e1d"
-                },
-            ),
+            DatasetFile.of_gensim("wordsim353.tsv", _GENSIM),
         ),
         home="https://gabrilovich.com/resources/data/wordsim353/wordsim353.html",
         caveat="'money cash' stands twice and 'tiger tiger' once; all are kept as published.",
@@ -210,17 +203,7 @@ SIMILARITY: tuple[Dataset, ...] = (
         "simlex999",
         "SimLex-999",
         999,
-        copies=(
-            DatasetFile(_SIMLEX_FILE, _SIMLEX, _SIMLEX_SOURCE),
-            DatasetFile(
-                "test/test_data/simlex999.txt",
-                _GENSIM,
-                location=Location.GENSIM,
-                checksums={
-                    "test/test_data/simlex999.txt": "d5e0501971478a511430ee880bd0121e94ac701ba86d90544d83e6d2ba3db05d"
-                },
-            ),
-        ),
+        copies=(DatasetFile(_SIMLEX_FILE, _SIMLEX, _SIMLEX_SOURCE), DatasetFile.of_gensim("simlex999.txt", _GENSIM)),
     ),
     _simlex("simlex999-nouns", "SimLex-999 nouns", 666, copies=_simlex_part(2, "N")),
     _simlex("simlex999-verbs", "SimLex-999 verbs", 222, copies=_simlex_part(2, "V")),
