@@ -225,16 +225,11 @@ def make_score(
         low, high = items.interval(seed)
         value, interval = POINTS * items.value(), Interval(POINTS * low, POINTS * high)
     return Score(
-        task=source.task,
-        dataset=source.dataset,
-        metric=source.metric,
+        **source._asdict(),
         value=value,
         interval=interval,
         coverage=coverage,
         n=int(items.scored.sum()),
-        protocol=source.protocol,
-        source=source.source,
-        sha256=source.sha256,
         problem=problem,
         parts=parts if problem is None else (),
         items=items,

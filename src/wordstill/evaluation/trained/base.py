@@ -16,7 +16,7 @@ from wordstill.errors import TeacherError, TrainingError
 from wordstill.evaluation.data.examples import TAGS, Published, Splits, Words, class_problem, tag_problem
 from wordstill.evaluation.data.locate import LoadedDataset
 from wordstill.evaluation.protocol import Protocol, resolve
-from wordstill.evaluation.score import POINTS, Coverage, ItemScores, Part, Score
+from wordstill.evaluation.score import POINTS, Coverage, ItemScores, Part, Score, Source
 from wordstill.evaluation.statistics import Interval
 from wordstill.evaluation.tasks.base import Task
 from wordstill.evaluation.trained.tags import TagCoder, accuracy, are_spans, as_sums, macro_f1, score_of
@@ -42,26 +42,13 @@ class TrainedScore(Score):
 class Frame:
     """What every score of one run has in common."""
 
-    task: str
-    metric: str
-    dataset: LoadedDataset[Published[str]] | LoadedDataset[Published[Words]]
-    protocol: Protocol
+    source: Source
     coverage: Coverage
 
     def without_score(self, problem: str) -> TrainedScore:
         """A score that says why there is no score."""
         return TrainedScore(
-            task=self.task,
-            dataset=self.dataset.name,
-            metric=self.metric,
-            value=None,
-            interval=None,
-            coverage=self.coverage,
-            n=0,
-            protocol=self.protocol,
-            source=self.dataset.source,
-            sha256=self.dataset.sha256,
-            problem=problem,
+            **self.source._asdict(), value=None, interval=None, coverage=self.coverage, n=0, problem=problem
         )
 
     def of_labels(
@@ -107,7 +94,7 @@ class Frame:
             interval=Interval(POINTS * low, POINTS * high),
             n=n,
             problem=None,
-            parts=(*beside, *_seed_parts(self.metric, scores, n)),
+            parts=(*beside, *_seed_parts(self.source.metric, scores, n)),
             deviation=_deviation(scores),
             items=items,
             settings=settings,
@@ -248,7 +235,7 @@ class TrainedTask(Task[Published[Any]], Generic[Settings]):
         """Score a table; the seed is the first of training and that of the bootstrap."""
         rules, splits = resolve(protocol), self._splits()
         ready = self._ready(vectors, rules, splits, seed)
-        frame = Frame(self.kind, self.metric, self.dataset, rules, ready.coverage)
+        frame = Frame(self.source(rules), ready.coverage)
         problem = tag_problem(splits) if self.tagged else class_problem(splits)
         if problem := problem or ready.problem:
             return frame.without_score(problem)
