@@ -162,12 +162,12 @@ def change(
     return Change((before, after), ranked, too_rare, unstable, len(labels), exact, sizes, reason, left_out)
 
 
-def timeline(vectors: WordVectors, word: str, groups: Sequence[str] | None = None, *, seed: int = 0) -> list[TimePoint]:
+def timeline(vectors: WordVectors, word: str, *, seed: int = 0) -> list[TimePoint]:
     """How far a word is from the first group in each later one."""
     folds = with_folds(vectors)
     row = vectors.index(word)
     counts, _ = folds.of_word(row)
-    first, *later = [folds.group(name) for name in (folds.groups if groups is None else groups)]
+    first, *later = range(len(folds.groups))
     line = []
     for number in later:
         count = int(counts[folds.group_of_fold == number].sum())

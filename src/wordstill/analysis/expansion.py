@@ -59,7 +59,6 @@ class Expansion:
         seeds: Words to start from.
         ranking: ``centroid`` or ``maximum``.
         decisions: Earlier ones, by word.
-        away: Weight of rejected words.
     """
 
     def __init__(
@@ -68,7 +67,6 @@ class Expansion:
         seeds: Sequence[str],
         ranking: Ranking = "centroid",
         decisions: Mapping[str, Decision] | None = None,
-        away: float = AWAY,
     ) -> None:
         if ranking not in get_args(Ranking):
             raise unknown_name("ranking", ranking, get_args(Ranking))
@@ -76,7 +74,7 @@ class Expansion:
             raise UsageError(
                 "There are no seed words. Name some, separated by commas, or a file with one word per line."
             )
-        self.table, self.ranking, self.away = table, ranking, away
+        self.table, self.ranking = table, ranking
         self.seeds = tuple(dict.fromkeys(seeds))
         self.decisions: dict[str, Decision] = dict(decisions or {})
         self.unknown = tuple(word for word in self.seeds if not self._rows([word]))
@@ -141,7 +139,7 @@ class Expansion:
         unit = self.table.unit
         center = unit[accepted].mean(axis=0, dtype=np.float64)
         if refused:
-            center = center - self.away * unit[refused].mean(axis=0, dtype=np.float64)
+            center = center - AWAY * unit[refused].mean(axis=0, dtype=np.float64)
         scores: NDArray[np.float32] = unit @ unit_rows(center[None])[0]
         return scores
 
@@ -150,7 +148,7 @@ class Expansion:
             if side not in self._nearness:
                 self._nearness[side] = np.full(len(self.table), -1 if side else 0, dtype=np.float32)
                 self._bring_near(self._nearness[side], rows)
-        away: NDArray[np.float32] = np.float32(self.away) * self._nearness[False]
+        away: NDArray[np.float32] = np.float32(AWAY) * self._nearness[False]
         return self._nearness[True] - away
 
 

@@ -32,15 +32,9 @@ Neighbors = dict[str, dict[str, list[tuple[str, float]] | None]]
 """By word, then by table: words with cosines, best first; None where the table lacks the word."""
 
 
-def neighbor_table(
-    tables: Mapping[str, WordVectors],
-    words: Sequence[str] = SHOWN,
-    topn: int = TOPN,
-    *,
-    protocol: str | Protocol = "default",
-) -> Neighbors:
+def neighbor_table(tables: Mapping[str, WordVectors], words: Sequence[str] = SHOWN, topn: int = TOPN) -> Neighbors:
     """Look the neighbours of words up in every table; words that no table has are left out."""
-    rules = resolve(protocol)
+    rules = resolve("default")
     found: Neighbors = {word: {} for word in words}
     for name, vectors in tables.items():
         rows = dict(zip(words, rules.rows(words, vectors).tolist()))
@@ -51,11 +45,9 @@ def neighbor_table(
     return {word: by_table for word, by_table in found.items() if any(by_table.values())}
 
 
-def absent_everywhere(
-    tables: Mapping[str, WordVectors], words: Sequence[str], *, protocol: str | Protocol = "default"
-) -> list[str]:
+def absent_everywhere(tables: Mapping[str, WordVectors], words: Sequence[str]) -> list[str]:
     """The words that no table has."""
-    rules = resolve(protocol)
+    rules = resolve("default")
     present = np.any([rules.rows(words, vectors) != ABSENT for vectors in tables.values()], axis=0)
     return [word for word, there in zip(words, present) if not there]
 

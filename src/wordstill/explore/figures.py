@@ -118,14 +118,14 @@ def attention_figure(attention: Attention) -> str:
     return plots.heat_map(attention.words, attention.weights)
 
 
-def change_figure(tables: Mapping[str, WordVectors], *, words: int = CHANGED, topn: int = 10, seed: int = 0) -> str:
+def change_figure(tables: Mapping[str, WordVectors], *, words: int = CHANGED, seed: int = 0) -> str:
     """The words whose neighbors two tables share least, as bars of the share that they do."""
     if len(tables) != 2:
         raise UsageError(f"A figure of change needs two tables, got {len(tables)}.")
-    agreed = agreement(*tables.values(), topn=topn, seed=seed)
+    agreed = agreement(*tables.values(), seed=seed)
     bars = [Bar(word, 100 * share) for word, share in agreed.least(words)]
     return plots.bars(
-        bars, [plots.color(0)], caption=f"% of the {topn} nearest words that {' and '.join(tables)} share"
+        bars, [plots.color(0)], caption=f"% of the {agreed.topn} nearest words that {' and '.join(tables)} share"
     )
 
 

@@ -280,8 +280,8 @@ class NgramIndex:
         return np.concatenate(found)
 
 
-def near_in_spelling(word: str, words: Sequence[str], count: int = 3) -> list[str]:
-    """Up to ``count`` words spelt much like ``word``, the nearest first.
+def near_in_spelling(word: str, words: Sequence[str]) -> list[str]:
+    """Up to three words spelt much like ``word``, the nearest first.
 
     difflib is slow, so it is given only words of like length with the same first or last letter.
     """
@@ -295,7 +295,7 @@ def near_in_spelling(word: str, words: Sequence[str], count: int = 3) -> list[st
     by_folded: dict[str, str] = {}
     for other in islice(alike, SPELLING_CANDIDATES):
         by_folded.setdefault(other.casefold(), other)
-    return [by_folded[near] for near in difflib.get_close_matches(folded, by_folded, n=count)]
+    return [by_folded[near] for near in difflib.get_close_matches(folded, by_folded)]
 
 
 def likeness(a: str, b: str) -> float:

@@ -49,8 +49,9 @@ def color(number: int) -> str:
     return COLORS[number % len(COLORS)]
 
 
-def bars(items: Sequence[Bar], colors: Sequence[str], *, caption: str = "", width: int = 720) -> str:
+def bars(items: Sequence[Bar], colors: Sequence[str], *, caption: str = "") -> str:
     """Horizontal bars with intervals; published ones are grey."""
+    width = 720
     left = min(330.0, max((len(item.label) for item in items), default=0) * LETTER + 12)
     row, top = 22, 6
     height = top + row * len(items) + 8
@@ -133,8 +134,9 @@ def curves(
     return _svg(width, height, parts)
 
 
-def scatter(pairs: Sequence[tuple[Point, Point]], *, width: int = 520, height: int = 400) -> str:
+def scatter(pairs: Sequence[tuple[Point, Point]]) -> str:
     """Pairs of points, joined by lines."""
+    width, height = 520, 400
     points = [point for pair in pairs for point in pair]
     x_low, x_high = _spread(min(p.x for p in points), max(p.x for p in points), 1e-6)
     y_low, y_high = _spread(min(p.y for p in points), max(p.y for p in points), 1e-6)
@@ -153,15 +155,14 @@ def scatter(pairs: Sequence[tuple[Point, Point]], *, width: int = 520, height: i
     return _svg(width, height, parts + _labels([point.label for point in points], [place(point) for point in points]))
 
 
-def scatter_3d(pairs: Sequence[tuple[str, str]], places: Floats, *, width: int = 640, height: int = 520) -> str:
+def scatter_3d(pairs: Sequence[tuple[str, str]], places: Floats) -> str:
     """Pairs of words in space, joined by lines, seen from above at an angle; the far ones are paler.
 
     Args:
         pairs: The words.
         places: Of the words, pair by pair (words, 3).
-        width: In pixels.
-        height: In pixels.
     """
+    width, height = 640, 520
     low, high = places.min(axis=0), places.max(axis=0)
     cube = (places - low) / np.maximum(high - low, 1e-9)
     corners = np.array([[x, y, z] for x in (0, 1) for y in (0, 1) for z in (0, 1)], dtype=np.float64)
@@ -194,18 +195,15 @@ def _seen(places: Floats) -> Floats:
     return np.stack([across, math.cos(tilt) * z + math.sin(tilt) * away, math.sin(tilt) * z - math.cos(tilt) * away], 1)
 
 
-def word_map(
-    points: Sequence[Point], groups: Sequence[int], labels: int, *, width: int = 960, height: int = 760
-) -> str:
+def word_map(points: Sequence[Point], groups: Sequence[int], labels: int) -> str:
     """Words as points coloured by group, with labels for as many as fit, the first ones first.
 
     Args:
         points: The words, the most important first.
         groups: The group of each, or -1 for none.
         labels: How many labels at most.
-        width: In pixels.
-        height: In pixels.
     """
+    width, height = 960, 760
     reach = max(max(abs(point.x), abs(point.y)) for point in points)
     scale = min(width, height) / 2 / max(reach, 1e-9) * 0.97
 
@@ -234,8 +232,9 @@ def word_map(
     return _svg(width, height, dots + texts)
 
 
-def heat_map(words: Sequence[str], values: Floats, *, cell: int = 44) -> str:
+def heat_map(words: Sequence[str], values: Floats) -> str:
     """A matrix of cosines as squares, the darker the larger; negative ones are orange."""
+    cell = 44
     left = max(len(word) for word in words) * WIDE_LETTER + 18
     top = left * 0.75 + 10
     parts = []
@@ -262,14 +261,13 @@ def heat_map(words: Sequence[str], values: Floats, *, cell: int = 44) -> str:
     return _svg(left + cell * len(words) + left * 0.6, top + cell * len(words) + 8, parts)
 
 
-def group_map(
-    vectors: WordVectors, groups: Mapping[str, Sequence[str]], *, seed: int = 0, width: int = 760, height: int = 460
-) -> str:
+def group_map(vectors: WordVectors, groups: Mapping[str, Sequence[str]]) -> str:
     """A map of words by t-SNE, coloured by group; words that the table lacks are left out."""
+    width, height = 760, 460
     check_projection("tsne")
     known = {name: [word for word in words if word in vectors] for name, words in groups.items()}
     words = [word for group in known.values() for word in group]
-    places = neighborhoods(vectors[words].astype(np.float64), 2, seed)
+    places = neighborhoods(vectors[words].astype(np.float64), 2, seed=0)
     low, high = places.min(axis=0), places.max(axis=0)
     placed = ((places - low) / np.maximum(high - low, 1e-9) * [width - 120, height - 70] + [30, 24]).tolist()
     colors = [color(number) for number, group in enumerate(known.values()) for _ in group]

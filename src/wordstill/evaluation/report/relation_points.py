@@ -10,7 +10,7 @@ import numpy as np
 
 from wordstill.errors import MissingExtra, UsageError, unknown_name
 from wordstill.evaluation.lookup import Lookup
-from wordstill.evaluation.protocol import Protocol, resolve
+from wordstill.evaluation.protocol import resolve
 from wordstill.evaluation.statistics import Floats
 
 if TYPE_CHECKING:
@@ -81,15 +81,10 @@ def read_pairs(text: str) -> list[tuple[str, str]]:
 
 
 def relation_points(
-    vectors: WordVectors,
-    pairs: Pairs,
-    projection: Projection = "pca",
-    *,
-    protocol: str | Protocol = "default",
-    seed: int = 0,
+    vectors: WordVectors, pairs: Pairs, projection: Projection = "pca", *, seed: int = 0
 ) -> list[tuple[Point, Point]]:
     """The places on a plane of the pairs that the table has; none if it has fewer than three."""
-    known, places = relation_places(vectors, pairs, projection, 2, protocol=protocol, seed=seed)
+    known, places = relation_places(vectors, pairs, projection, 2, seed=seed)
     return on_plane(known, places)
 
 
@@ -101,13 +96,7 @@ def on_plane(pairs: Pairs, places: Floats) -> list[tuple[Point, Point]]:
 
 
 def relation_places(
-    vectors: WordVectors,
-    pairs: Pairs,
-    projection: Projection,
-    dimensions: int,
-    *,
-    protocol: str | Protocol = "default",
-    seed: int = 0,
+    vectors: WordVectors, pairs: Pairs, projection: Projection, dimensions: int, *, seed: int = 0
 ) -> tuple[list[tuple[str, str]], Floats]:
     """The pairs that the table has, and the places of their words, pair by pair; none if it has fewer than three.
 
@@ -116,11 +105,10 @@ def relation_places(
         pairs: Words that stand in one relation.
         projection: ``pca`` keeps parallel differences parallel; ``tsne`` shows neighborhoods only.
         dimensions: 2 for a plane, 3 for space.
-        protocol: How words are looked up.
         seed: Of t-SNE.
     """
     check_projection(projection)
-    found = Lookup.of((word for pair in pairs for word in pair), vectors, resolve(protocol), split=True)
+    found = Lookup.of((word for pair in pairs for word in pair), vectors, resolve("default"), split=True)
     known = [pair for pair in pairs if found.known[found.numbers(pair)].all()]
     if len(known) < FEWEST_PAIRS:
         return [], np.empty((0, dimensions))
