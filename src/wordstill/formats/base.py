@@ -207,6 +207,12 @@ def encode_word(word: str, row: int) -> bytes:
         raise UsageError(f"The word {word!r} (row {row}) cannot be written as UTF-8: {error.reason}.") from None
 
 
+def check_words(vectors: WordVectors) -> None:
+    """Raise for a word that cannot be written as UTF-8, before anything is written."""
+    for row, word in enumerate(vectors.words):
+        encode_word(word, row)
+
+
 def as_type(vectors: WordVectors, dtype: Float) -> WordVectors:
     """The table with its numbers rounded to a type, or itself if they are of that type."""
     if vectors.storage == np.dtype(dtype).name:

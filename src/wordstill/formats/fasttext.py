@@ -118,10 +118,7 @@ def _own_rows(
     own = vectors.astype(np.float64)
     if table is None:
         return own
-    numbers, owners = ngram_rows(words, table.minn, table.maxn, table.buckets)
-    if END_OF_SENTENCE in words:
-        lettered = owners != words.index(END_OF_SENTENCE)
-        numbers, owners = numbers[lettered], owners[lettered]
+    numbers, owners = _ngrams(words, table)
     if len(numbers):
         own *= (np.bincount(owners, minlength=len(words)) + 1)[:, None]
         begins = np.flatnonzero(np.diff(owners, prepend=-1))
@@ -245,11 +242,7 @@ def _word_vectors(words: list[str], rows: NDArray[np.float32], subwords: NgramTa
     step = max(1, min(WORD_BLOCK, BLOCK_NGRAMS // (1 + longest * max(1, subwords.maxn))))
     for start in range(0, len(words), step):
         block = words[start : start + step]
-        numbers, owners = ngram_rows(block, subwords.minn, subwords.maxn, len(subwords.rows))
-        if END_OF_SENTENCE in block:
-            # To fastText it is no word with letters.
-            lettered = owners != block.index(END_OF_SENTENCE)
-            numbers, owners = numbers[lettered], owners[lettered]
+        numbers, owners = _ngrams(block, subwords)
         if len(numbers):
             counts = np.bincount(owners, minlength=len(block))
             begins = np.flatnonzero(np.diff(owners, prepend=-1))
@@ -257,6 +250,15 @@ def _word_vectors(words: list[str], rows: NDArray[np.float32], subwords: NgramTa
             part[owners[begins]] += np.add.reduceat(subwords.rows[numbers], begins)
             part /= (counts + 1)[:, None]
     return matrix
+
+
+def _ngrams(words: Sequence[str], table: NgramTable | NgramVectors) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The bucket of each n-gram and the place of its word; to fastText, the end of a sentence has no letters."""
+    numbers, owners = ngram_rows(words, table.minn, table.maxn, table.buckets)
+    if END_OF_SENTENCE in words:
+        lettered = owners != words.index(END_OF_SENTENCE)
+        numbers, owners = numbers[lettered], owners[lettered]
+    return numbers, owners
 
 
 def _keeps_subwords(vectors: WordVectors) -> bool:

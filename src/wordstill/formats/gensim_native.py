@@ -24,7 +24,7 @@ from wordstill.core.files import disk_errors, sync_folder
 from wordstill.core.guard import Limits
 from wordstill.core.tensors import map_array
 from wordstill.errors import FormatError, MissingExtra
-from wordstill.formats.base import STRICT, Format, ReadOptions, encode_word, head, make_table, not_this, to_float
+from wordstill.formats.base import STRICT, Format, ReadOptions, check_words, head, make_table, not_this, to_float
 from wordstill.formats.record import parse_object, provenance_text
 from wordstill.vectors import WordVectors
 
@@ -68,8 +68,7 @@ def write(vectors: WordVectors, path: Path) -> None:
     keyed = KeyedVectors(vectors.dim, dtype=vectors.matrix.dtype)
     # Without this, the time and the path would go into the file.
     keyed.lifecycle_events = None
-    for row, word in enumerate(vectors.words):
-        encode_word(word, row)
+    check_words(vectors)
     keyed.index_to_key = list(vectors.words)
     keyed.key_to_index = {word: row for row, word in enumerate(keyed.index_to_key)}
     keyed.vectors = np.array(vectors.matrix)

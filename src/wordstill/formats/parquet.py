@@ -18,7 +18,7 @@ from wordstill.core.contained import contained
 from wordstill.core.files import atomic_path
 from wordstill.core.guard import Limits
 from wordstill.errors import FormatError, MissingExtra
-from wordstill.formats.base import STRICT, Format, GrowingMatrix, ReadOptions, encode_word, head, make_table, not_this
+from wordstill.formats.base import STRICT, Format, GrowingMatrix, ReadOptions, check_words, head, make_table, not_this
 from wordstill.formats.record import parse_object, provenance_text
 from wordstill.vectors import WordVectors
 
@@ -87,8 +87,7 @@ def batches(path: str, block_bytes: int, limits: dict[str, Any]) -> Iterator[byt
 def write(vectors: WordVectors, path: Path) -> None:
     """Write the columns, as lists of a fixed size."""
     pyarrow, parquet = import_pyarrow()
-    for row, word in enumerate(vectors.words):
-        encode_word(word, row)
+    check_words(vectors)
     number = pyarrow.float16() if vectors.matrix.dtype == np.float16 else pyarrow.float32()
     fields = [(WORD, pyarrow.string()), (VECTOR, pyarrow.list_(number, vectors.dim))]
     if vectors.counts is not None:

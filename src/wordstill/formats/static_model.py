@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from wordstill.core.files import atomic_folder, refuse_foreign
 from wordstill.core.tensors import map_tensors, write_tensors
 from wordstill.errors import FormatError, UsageError
-from wordstill.formats.base import STRICT, Format, ReadOptions, encode_word, head, make_table, not_this, to_float
+from wordstill.formats.base import STRICT, Format, ReadOptions, check_words, head, make_table, not_this, to_float
 from wordstill.formats.card import card
 from wordstill.formats.record import (
     RECORD,
@@ -136,8 +136,7 @@ def _words(path: Path, record: Mapping[str, Any], tokens: Sequence[str], tokeniz
 def _write(vectors: WordVectors, path: Path, *, layout: Layout) -> None:
     refuse_foreign(path, (TENSORS, MODULES, CARD, TOKENIZER, layout.config, RECORD))
     provenance = parse_object(provenance_text(vectors), "The provenance")
-    for row, word in enumerate(vectors.words):
-        encode_word(word, row)
+    check_words(vectors)
     own = _own_tokenizer(vectors)
     tokens = None if own else WordTokens.of(vectors.words)
     with atomic_folder(path, overwrite=True) as folder:
