@@ -125,8 +125,8 @@ def slow_prose(markup: str) -> list[str]:
         text = "".join(tree_text(mwparserfromhell.parse(markup, skip_style_tags=True)))
     except mwparserfromhell.parser.ParserError:
         return []
-    lines = (mediawiki._tidy(line) for line in html.unescape(text).split("\n"))
-    return [line for line in lines if mediawiki._reads_like_prose(line)]
+    lines = (mediawiki.tidy(line) for line in html.unescape(text).split("\n"))
+    return [line for line in lines if mediawiki.reads_like_prose(line)]
 
 
 def tree_text(tree: Any) -> Iterator[str]:  # noqa: C901

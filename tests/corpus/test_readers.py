@@ -12,7 +12,7 @@ from wordstill.corpus import PrepareConfig
 from wordstill.corpus import paragraphs as paragraphs_module
 from wordstill.corpus import readers as readers_module
 from wordstill.corpus.paragraphs import group_parts, read_paragraphs
-from wordstill.corpus.readers import detect_kind, read_parts
+from wordstill.corpus.readers import detect_kind, read_column, read_parts
 from wordstill.corpus.sources import find_sources
 from wordstill.errors import DataError
 
@@ -144,12 +144,12 @@ def test_json_lines(tmp_path: Path) -> None:
 def test_row_groups_are_read_side_by_side(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     texts = [f"row {number}" if number % 5 else None for number in range(40)]
     path = write_parquet(tmp_path / "a.parquet", body=texts)
-    expected = [[text] for text in texts if text]
+    expected = [text for text in texts if text]
     monkeypatch.setattr("os.cpu_count", lambda: 3)
     for task, ahead in ((1, 1 << 20), (200, 1 << 20), (1, 1)):
-        monkeypatch.setattr(readers_module, "TASK_BYTES", task)
-        monkeypatch.setattr(readers_module, "AHEAD_BYTES", ahead)
-        assert paragraphs(path, field="body") == expected
+        with find_sources([path])[0].open() as stream:
+            found = list(read_column(stream, "body", task_bytes=task, ahead_bytes=ahead))
+        assert [json.loads(text) for text in found] == expected
 
 
 def test_parquet(tmp_path: Path) -> None:

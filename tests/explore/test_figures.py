@@ -123,13 +123,13 @@ def test_files_are_what_their_suffix_says(tables, tmp_path):
 
 def test_a_png_has_the_text(tables, tmp_path):
     pytest.importorskip("resvg_py")
-    try:
-        figures._font()
-    except UsageError as error:
-        pytest.skip(str(error))
     long, short = tmp_path / "long.png", tmp_path / "short.png"
     svg = figures.heat_figure(tables["first"], ["river", "lake"])
-    figures.save_figure(svg, long)
+    try:
+        figures.save_figure(svg, long)
+    except UsageError as error:
+        # No font was found on this machine.
+        pytest.skip(str(error))
     figures.save_figure(svg.replace("river", "").replace("lake", ""), short)
     assert long.read_bytes()[:4] == PNG
     assert len(long.read_bytes()) > len(short.read_bytes())

@@ -217,13 +217,13 @@ def test_the_layer_of_trained_tasks_is_that_of_the_best_macro_f1(plan):
         "sentence ase-layer-2": {"cr": score(70.0, 69.0), "mr": score(60.0, 40.0)},
         "sentence ase-layer-3": {"cr": score(75.0, 55.0), "mr": score(70.0, 50.0)},
     }
-    layer, found = reproducing._chosen(system, "cr", ["cr", "mr"], [scores])
+    layer, found = reproducing.chosen_scores(system, "cr", ["cr", "mr"], [scores])
     assert layer == 2 and [one.value for one in found] == [70.0]
     # A set without any score leaves the choice to the others.
     for layers in scores.values():
         layers["sst5"] = score(None, None)
     overall = replace(system, select=BEST_OVERALL)
-    layer, _ = reproducing._chosen(overall, "cr", ["cr", "mr", "sst5"], [scores])
+    layer, _ = reproducing.chosen_scores(overall, "cr", ["cr", "mr", "sst5"], [scores])
     assert layer == 3
     printed = find_plan("x2static:table4").printed_row("ASE of BERT-12")
     assert printed.model == "ASE of BERT-12, layer 5" and printed.scores["cr"] == 83.0

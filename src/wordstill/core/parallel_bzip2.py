@@ -41,7 +41,7 @@ class ParallelBzip2(UnpackedAhead):
     def __init__(
         self, packed: IO[bytes], again: Callable[[], IO[bytes]], threads: int, read_bytes: int = READ_BYTES
     ) -> None:
-        super().__init__(OrderedPool(_unpack, threads).map(_Blocks(packed, read_bytes)), again, bz2.BZ2File)
+        super().__init__(OrderedPool(_unpack, threads).map(Blocks(packed, read_bytes)), again, bz2.BZ2File)
 
 
 class _Block(NamedTuple):
@@ -55,7 +55,7 @@ class _Block(NamedTuple):
     """Byte of the file behind it."""
 
 
-class _Blocks:
+class Blocks:
     """The blocks of all streams of a file in order; what goes wrong comes in its turn, as an exception."""
 
     def __init__(self, packed: IO[bytes], read_bytes: int) -> None:
@@ -116,11 +116,11 @@ class _Blocks:
         more = self._packed.read(self._read_bytes)
         done = min(self._needed - self._first, len(self._data))
         self._data, self._first = self._data[done:] + more, self._first + done
-        self._marks.extend(sorted(mark for pattern in PATTERNS for mark in self._find(*pattern)))
+        self._marks.extend(sorted(mark for pattern in PATTERNS for mark in self.find(*pattern)))
         self._searched = max(self._searched, self._first + len(self._data) - MARK_BYTES + 1)
         return bool(more)
 
-    def _find(self, needle: bytes, mark: int, shift: int) -> Iterator[tuple[int, bool]]:
+    def find(self, needle: bytes, mark: int, shift: int) -> Iterator[tuple[int, bool]]:
         """Marks that begin at a bit of a byte, in bytes that were not searched before."""
         before = int(shift > 0)
         place = self._data.find(needle, max(0, self._searched - self._first) + before)

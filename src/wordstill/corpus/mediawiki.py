@@ -152,8 +152,8 @@ def prose(markup: str) -> list[str]:
     except (ParserError, RecursionError):
         return []
     # The parser leaves entities inside links.
-    lines = (_tidy(line) for line in html.unescape(text).split("\n"))
-    return [line for line in lines if _reads_like_prose(line)]
+    lines = (tidy(line) for line in html.unescape(text).split("\n"))
+    return [line for line in lines if reads_like_prose(line)]
 
 
 def _parsing_steps(markup: str) -> int:
@@ -311,7 +311,7 @@ class _Walker:
         return drop
 
 
-def _tidy(line: str) -> str:
+def tidy(line: str) -> str:
     """The line without the remains of dropped markup: style marks, empty brackets, repeated spaces."""
     # Single spaces first: patterns for any number of them would take the square of that number.
     line = " ".join(_STYLE_MARKS.sub("", line).split())
@@ -320,7 +320,8 @@ def _tidy(line: str) -> str:
     return " ".join(_SPACE_BEFORE_MARK.sub("", line).split())
 
 
-def _reads_like_prose(line: str) -> bool:
+def reads_like_prose(line: str) -> bool:
+    """Whether a line has words enough and the end of a sentence, and no leftover of a list or of markup."""
     return (
         LIST_MARK not in line
         and len(line.split()) >= MIN_PROSE_WORDS

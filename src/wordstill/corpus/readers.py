@@ -33,8 +33,8 @@ TOO_LONG = "larger than field limit"
 """What csv says of a field over its limit."""
 PARQUET_RATIO = 1000
 """Rows that repeat each other take no room in the file."""
-PARQUET_THREADS, TASK_BYTES, AHEAD_BYTES = 4, 8 << 20, 24 << 20
-"""Processes that read one file, the least that each takes up, and the most that it may read before its turn."""
+PARQUET_THREADS = 4
+"""Processes that read one file."""
 KIND_OF_SUFFIX = {
     ".csv": "csv", ".tsv": "csv",
     ".jsonl": "jsonl", ".ndjson": "jsonl", ".txt": "text", ".parquet": "parquet", CONLLU_SUFFIX: "conllu"
@@ -286,10 +286,13 @@ def text_lines(chunks: Iterable[bytes], name: str, errors: str) -> Iterator[str]
         ) from None
 
 
-def read_column(stream: Stream, column: str, group: str | None = None) -> Iterator[bytes]:
+def read_column(
+    stream: Stream, column: str, group: str | None = None, *, task_bytes: int = 8 << 20, ahead_bytes: int = 24 << 20
+) -> Iterator[bytes]:
     """The texts of a column in order, as JSON, with their values in ``group``; rows without a text are left out.
 
-    Arrow reads row groups ahead in processes of their own, which damaged data may end.
+    Arrow reads row groups in processes of their own, which damaged data may end: each takes up ``task_bytes`` or more,
+    and reads at most ``ahead_bytes`` before its turn.
     """
     if find_spec("pyarrow") is None:
         raise MissingExtra("pyarrow", "distill", "Reading Parquet files")
@@ -298,12 +301,12 @@ def read_column(stream: Stream, column: str, group: str | None = None) -> Iterat
         raise DataError(f"{name}: Parquet must be read from an uncompressed file, not from a pipe.")
     size, unpacked = stream.source.size or 0, 0
     asked = {"path": str(stream.source.path), "name": name, "column": column, "group": group}
-    tasks = json.loads(b"".join(contained(parquet_tasks, {**asked, "least": TASK_BYTES}, name, limits)))
+    tasks = json.loads(b"".join(contained(parquet_tasks, {**asked, "least": task_bytes}, name, limits)))
 
     def begun(groups: list[int]) -> Iterator[bytes]:
         """Messages about row groups, the first of them held, and no more than memory has room for."""
         messages, held, size = contained(parquet_texts, {**asked, "groups": groups}, name, limits), [], 0
-        while size < AHEAD_BYTES and (message := next(messages, b"")):
+        while size < ahead_bytes and (message := next(messages, b"")):
             held.append(message)
             size += len(message)
         return chain(held, messages)

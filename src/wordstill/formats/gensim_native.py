@@ -208,7 +208,7 @@ def _scalar(kind: Any, data: Any = b"") -> Any:
     return np.frombuffer(data, dtype=kind.dtype)[0]
 
 
-def _nothing(*_: Any) -> None:
+def nothing(*_: Any) -> None:
     """Stands for a class that is only named, as the argument of another."""
 
 
@@ -218,7 +218,7 @@ REFUSED = {code[0] for code in (pickle.BYTEARRAY8, pickle.EMPTY_SET, pickle.ADDI
 STAND_INS: dict[tuple[str, str], Callable[..., Any]] = {
     ("gensim.models.keyedvectors", "KeyedVectors"): Inert,
     ("numpy", "dtype"): _Type,
-    **{("numpy", name): _nothing for name in ("ndarray", "float16", "float32", "float64")},
+    **{("numpy", name): nothing for name in ("ndarray", "float16", "float32", "float64")},
     **{(f"numpy.{core}.multiarray", "_reconstruct"): Array for core in ("core", "_core")},
     **{(f"numpy.{core}.multiarray", "scalar"): _scalar for core in ("core", "_core")},
 }

@@ -149,7 +149,7 @@ class ContextToVec(WindowLearner):
         """Loss and gradients of one step; nothing is changed."""
         if not self.config.by_autograd:
             return super().gradients(inputs, examples, negatives)
-        drawn = self._drawn(examples, negatives)
+        drawn = self.drawn_weights(examples, negatives)
         with torch.inference_mode(False), torch.enable_grad():
             named = [examples.rows, negatives, examples.words]
             used, places = torch.unique(torch.cat([each.flatten() for each in named]), return_inverse=True)

@@ -141,7 +141,7 @@ class X2Static(Learner):
         parts = list(zip(*(torch.split(each, self.step_size) for each in (queries, words))))
         sizes = [len(chosen) for _, chosen in parts]
         for (asking, chosen), negatives in zip(parts, self.draws(sizes, config.negatives, generator)):
-            self._step(asking, chosen[:, None], negatives)
+            self.learn(asking, chosen[:, None], negatives)
             yield len(chosen)
 
     def vectors(self) -> Tensor:
@@ -154,7 +154,8 @@ class X2Static(Learner):
         kept = known[self.sampler.kept(ids[known], rng)]
         return rng.permutation(kept)
 
-    def _step(self, queries: Tensor, words: Tensor, negatives: Tensor) -> None:
+    def learn(self, queries: Tensor, words: Tensor, negatives: Tensor) -> None:
+        """Take one step for some queries, their words and negatives."""
         if self.kernel_step is not None:
             self.kernel_step(queries, words, negatives)
             return

@@ -350,7 +350,7 @@ def _rows(
     printed = None if model is None else plan.printed_row(model)
     label = label_of(system) if system.select is None else f"{label_of(system)} ({system.select})"
     for name, task in tasks.items():
-        layer, scores = _chosen(system, task, list(tasks.values()), runs)
+        layer, scores = chosen_scores(system, task, list(tasks.values()), runs)
         values = [score.value for score in scores if score.value is not None]
         first = scores[0] if scores else None
         deviation = float(np.std(values, ddof=1)) if len(values) > 1 else None
@@ -369,7 +369,7 @@ def _rows(
         )
 
 
-def _chosen(
+def chosen_scores(
     system: System, task: str, tasks: Sequence[str], runs: Sequence[Scores]
 ) -> tuple[int | None, list[KeptScore]]:
     """The scores of a system on a set, one for each seed; of several layers those of the best, with its number."""

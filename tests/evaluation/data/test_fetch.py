@@ -216,7 +216,7 @@ def test_every_address_is_made_of_repository_commit_and_path():
         wanted.address
         for row in DATASETS.values()
         if any(copy.source is not None for copy in row.copies)
-        for wanted in module._wanted(row, None)
+        for wanted in module.wanted_files(row, None)
     }
     prefix = "https://raw.githubusercontent.com"
     assert f"{prefix}/mfaruqui/eval-word-vectors/94b3dd9f/data/word-sim/EN-RG-65.txt" in addresses

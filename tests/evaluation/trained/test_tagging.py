@@ -171,7 +171,7 @@ def test_patience_begins_when_something_is_found():
     )
     search = BestEpoch(trainer, coder, None, (), patience=2)
     model = torch.nn.Linear(1, 1)
-    going_on = [search._look(epoch, model) for epoch in range(1, 9)]
+    going_on = [search.after_epoch(epoch, model) for epoch in range(1, 9)]
     assert going_on == [True] * 7 + [False]
     assert (search.stopping.best_step, search.stopping.best) == (6, 0.3)
 

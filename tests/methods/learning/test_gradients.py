@@ -73,7 +73,7 @@ def test_weights_of_negatives(build, settings, negatives, expected):
     """Two negatives for a centre with word 3, word 5 by half, and an empty slot."""
     method = build(f"bert-skipgram:negatives=2,{settings}")
     examples = Examples(torch.tensor([0]), torch.tensor([[3, 5, 3]]), torch.tensor([[1, 0.5, 0]]), torch.tensor([2]))
-    assert method._drawn(examples, torch.tensor(negatives)).tolist() == [expected]
+    assert method.drawn_weights(examples, torch.tensor(negatives)).tolist() == [expected]
     own = negatives[0] if isinstance(negatives[0], list) else negatives
     assert plain_drawn(method.config, [3, 5, 3], [1, 0.5, 0], own).tolist() == expected
 
@@ -212,7 +212,7 @@ class TestX2Static:
         table = method.rows.weights.clone().requires_grad_()
         expected = plain_x2static(config, queries, words, negatives, table)
         expected.backward()
-        method._step(queries, words[:, None], negatives)
+        method.learn(queries, words[:, None], negatives)
         # Of a word that is expected often, each gradient counts less.
         rates = [config.rate * count**-config.balance for count in COUNTS]
         moved = (table.detach() - method.rows.weights) / torch.tensor(rates, dtype=torch.float64)[:, None]

@@ -14,9 +14,9 @@ from wordstill.teacher.amx.amx_library import AmxUnavailable, CannotCompile, Ker
 
 @pytest.fixture
 def forgetful():
-    module._found.cache_clear()
+    module.find_kernel.cache_clear()
     yield
-    module._found.cache_clear()
+    module.find_kernel.cache_clear()
 
 
 def no_compiler():

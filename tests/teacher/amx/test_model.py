@@ -166,7 +166,7 @@ def test_without_tiles_all_is_as_torch_has_it(wanted, make_teacher, monkeypatch)
         raise CannotCompile("no C compiler was found")
 
     monkeypatch.setattr(amx_library, "load_library", none)
-    amx_library._found.cache_clear()
+    amx_library.find_kernel.cache_clear()
     try:
         expected = choose_precision(wanted, torch.device("cpu"))
         with warnings.catch_warnings():
@@ -174,7 +174,7 @@ def test_without_tiles_all_is_as_torch_has_it(wanted, make_teacher, monkeypatch)
             found = make_teacher(wanted)
         found.encode(batch_of(found, WORDS), (DEPTH,))
     finally:
-        amx_library._found.cache_clear()
+        amx_library.find_kernel.cache_clear()
     assert found.dtype is expected
     assert count(found.model, AmxLinear) == 0
     assert count(found.model, SortedLinear) == 6 * DEPTH

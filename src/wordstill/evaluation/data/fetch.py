@@ -58,7 +58,7 @@ def fetch(name: str, folder: Path | None = None, *, mirror: str | None = None) -
     root = cache_folder() if folder is None else folder
     archives: dict[str, bytes] = {}
     written = []
-    for wanted in _wanted(DATASETS[name], mirror):
+    for wanted in wanted_files(DATASETS[name], mirror):
         target = root / wanted.path
         written.append(target)
         if target.is_file() and sha256_of(target) == wanted.sha256:
@@ -69,7 +69,8 @@ def fetch(name: str, folder: Path | None = None, *, mirror: str | None = None) -
     return written
 
 
-def _wanted(dataset: Dataset, mirror: str | None) -> Iterator[Wanted]:
+def wanted_files(dataset: Dataset, mirror: str | None) -> Iterator[Wanted]:
+    """The files of a data set, with their addresses."""
     copy = _downloadable(dataset, mirror)
     for path, checksum in copy.files.items():
         if mirror is not None:

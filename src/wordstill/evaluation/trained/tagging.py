@@ -196,11 +196,12 @@ class BestEpoch:
 
     def train(self, part: TaggedRows, choice: Choice, seed: int, bar: Any) -> nn.Module:
         """Train, and go back to the best epoch."""
-        model = fit(self.trainer, part, choice, seed, bar, self._look)
+        model = fit(self.trainer, part, choice, seed, bar, self.after_epoch)
         model.load_state_dict(self.weights)
         return model
 
-    def _look(self, epoch: int, model: nn.Module) -> bool:
+    def after_epoch(self, epoch: int, model: nn.Module) -> bool:
+        """Score an epoch, and say whether to go on."""
         counts = self.coder.counts(self.gold, self.coder.decode(self.trainer.predict(model, self.dev)))
         if self.stopping.best == 0:
             # Until the first span is found there is nothing to lose patience with.

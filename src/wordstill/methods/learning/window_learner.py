@@ -241,7 +241,7 @@ class WindowLearner(Learner):
         queries = inputs @ self.projection.weights.T
         positive = self.scores(self.rows, queries, examples.rows)
         negative = self.scores(self.rows, queries, negatives)
-        drawn = self._drawn(examples, negatives)
+        drawn = self.drawn_weights(examples, negatives)
         losses = OBJECTIVES[self.config.objective](positive, negative, examples.weights, drawn)
         losses = self.adjust(losses, negative, drawn)
         total = losses.total
@@ -283,7 +283,8 @@ class WindowLearner(Learner):
         bound = (6 / (dim + width)) ** 0.5
         return torch.empty(dim, width, device=device).uniform_(-bound, bound, generator=self._generator())
 
-    def _drawn(self, examples: Examples, negatives: Tensor) -> Tensor:
+    def drawn_weights(self, examples: Examples, negatives: Tensor) -> Tensor:
+        """How much each negative counts for each center [examples, negatives]."""
         drawn = self.negative_weights(negatives, examples.rows)
         if self.config.drawn_for == "window":
             return drawn * examples.weights.sum(dim=1, keepdim=True)

@@ -56,7 +56,7 @@ def kernel() -> Kernel:
     Raises:
         AmxUnavailable: It has none, and never will have.
     """
-    found = _found()
+    found = find_kernel()
     if isinstance(found, str):
         raise AmxUnavailable(found)
     return found
@@ -163,7 +163,7 @@ def cache_folder() -> Path:
 
 
 @cache
-def _found() -> Kernel | str:
+def find_kernel() -> Kernel | str:
     """The kernel, or why there is none."""
     if not sys.platform.startswith("linux") or platform.machine() != "x86_64":
         return "matrix tiles are used on Linux and x86-64 only"
