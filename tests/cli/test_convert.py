@@ -107,7 +107,7 @@ def test_words_from_sub_words(cli, here):
     (here / "words.txt").write_text("kings\n\nqueens\nkings\n")
     ended = cli("convert", "x.floret", "x.txt", "--words", "words.txt")
     assert ended.code == 0, ended.err
-    assert "sub-words" in ended.out
+    assert "subwords" in ended.out
     made = WordVectors.load("x.txt")
     assert made.words == ("kings", "queens")
     np.testing.assert_allclose(made["queens"], subwords.vector("queens"), rtol=1e-6)

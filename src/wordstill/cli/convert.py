@@ -116,7 +116,7 @@ def _lost(table: WordVectors, writes: Format) -> list[str]:
         "words": len(table) > 0 and not writes.words,
         "counts": table.counts is not None and not (writes.records or writes.counts),
         "provenance": bool(table.provenance) and not writes.records,
-        "sub-words": table.subwords is not None and not writes.keeps_subwords(table),
+        "subwords": table.subwords is not None and not writes.keeps_subwords(table),
         "tokenizer": table.tokenizer is not None and not writes.keeps_tokenizer,
     }
     return [name for name, lost in has.items() if lost]

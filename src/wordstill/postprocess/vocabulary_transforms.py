@@ -118,7 +118,7 @@ def trim(
         kept = kept.select(most_frequent(kept.counts, len(kept), top))
     if dim is not None and dim < vectors.dim:
         _warn_of_order(vectors, dim)
-        # Sub-words would still give vectors of the old length.
+        # Subwords would still give vectors of the old length.
         kept = kept.replace(matrix=np.ascontiguousarray(kept.matrix[:, :dim]), subwords=None)
     if kept is vectors:
         return vectors
@@ -170,7 +170,7 @@ def _warn_of_order(vectors: WordVectors, dim: int) -> None:
 
 
 def _matrix_of(vectors: WordVectors, words: Sequence[str]) -> Matrix:
-    """The vectors of words, of those outside the table by their sub-words."""
+    """The vectors of words, of those outside the table by their subwords."""
     missing = [word for word in words if word not in vectors]
     assert vectors.subwords is not None
     known = set(words) - set(missing)
