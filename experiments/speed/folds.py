@@ -2,13 +2,14 @@
 
 The pass is the reading of the text, from its first batch to its last; the whole adds the plan, with its count of the
 words of every fold, the isolated words, and the finish. Preparing the text, loading the teacher and a warm-up, in which
-kernels are compiled, are left out, and nothing is saved. What `distill --dry-run` says of memory is asked before, in a
-process of its own; so on a GPU all runs share a process, and on a CPU, where a peak cannot be forgotten, none do.
+kernels are compiled, are left out, and nothing is saved. What `distill --dry-run` says of memory is asked before. On a
+GPU all runs share a process; on a CPU, where a peak cannot be forgotten, each has its own.
 """
 
 from __future__ import annotations
 
 import argparse
+import gc
 import resource
 import statistics
 import time
@@ -24,11 +25,12 @@ from typing import Any
 import torch
 
 from experiments.speed.common import Row, met, save, show
-from wordstill.corpus import Corpus, PrepareConfig, prepare
+from wordstill.corpus import Corpus, PrepareConfig
+from wordstill.corpus.preparation import open_or_prepare
 from wordstill.distillation.config import DistillConfig
 from wordstill.distillation.distilling import load
 from wordstill.distillation.engine import Batches, Position
-from wordstill.distillation.estimate import dry_run
+from wordstill.distillation.estimate import estimate
 from wordstill.distillation.plan import Plan, make_plan, with_tables
 from wordstill.teacher import Batch, DeviceBatch, Teacher, TeacherConfig
 from wordstill.teacher.device import synchronize
@@ -50,6 +52,7 @@ class Job:
     """What is measured."""
 
     store: Path
+    work: Path
     teacher: TeacherConfig
     folds: int
     turns: int
@@ -75,9 +78,9 @@ def main() -> None:
     """Measure, print and save."""
     options = _options()
     with TemporaryDirectory(prefix="wordstill-") as folder:
-        store = Path(folder) / "store"
-        corpus = prepare([options.text], store, PrepareConfig(documents=True))
-        job = Job(store, TeacherConfig(options.teacher, options.device), options.folds, options.turns)
+        corpus = open_or_prepare([options.text], PrepareConfig(documents=True), Path(folder), progress=False)
+        teacher = TeacherConfig(options.teacher, options.device)
+        job = Job(corpus.path, Path(folder), teacher, options.folds, options.turns)
         on_gpu = options.device != "cpu" and torch.cuda.is_available()
         result: dict[str, Any] = {
             "text": options.text.name,
@@ -85,8 +88,7 @@ def main() -> None:
             "words": corpus.n_words,
             "folds": options.folds,
             **({"gpu": torch.cuda.get_device_name()} if on_gpu else {}),
-            "stated": {kind: in_process(stated, job, kind) for kind in (PLAIN, FOLDED)},
-            "runs": in_process(measured, job, on_gpu) if on_gpu else apart(job),
+            **(in_process(together, job) if on_gpu else apart(job)),
         }
     show(rows(result), remarks(result))
     save(BENCHMARK, result, commit=options.commit, kind=options.name)
@@ -98,40 +100,43 @@ def in_process(do: Callable[..., Any], *arguments: Any) -> Any:
         return pool.submit(do, *arguments).result()
 
 
-def stated(job: Job, kind: str) -> dict[str, Any]:
-    """What a dry run says."""
-    _, estimate = dry_run([job.store], job.config(kind))
+def apart(job: Job) -> dict[str, Any]:
+    """What is stated, and all runs, each in a process of its own."""
     return {
-        "memory": estimate.memory,
-        "device_memory": estimate.device_memory,
-        "cells": estimate.cells,
-        "cell_bytes": estimate.cell_bytes,
-        "cells_on_disk": estimate.cells_on_disk,
+        "stated": {kind: in_process(alone, stated, job, kind) for kind in (PLAIN, FOLDED)},
+        "runs": [in_process(alone, run, job, kind) for _ in range(job.turns) for kind in (PLAIN, FOLDED)],
     }
 
 
-def apart(job: Job) -> list[dict[str, Any]]:
-    """All runs, each in a process of its own."""
-    return [in_process(one_run, job, kind) for _ in range(job.turns) for kind in (PLAIN, FOLDED)]
-
-
-def one_run(job: Job, kind: str) -> dict[str, Any]:
-    """One run in this process."""
+def together(job: Job) -> dict[str, Any]:
+    """The same in one process, with one teacher."""
     teacher, corpus = _loaded(job)
-    return run(teacher, corpus, job, kind)
+    told = {kind: stated(teacher, corpus, job, kind) for kind in (PLAIN, FOLDED)}
+    warm_up(make_plan(teacher, corpus, job.config(FOLDED)))
+    return {
+        "stated": told,
+        "runs": [run(teacher, corpus, job, kind) for _ in range(job.turns) for kind in (PLAIN, FOLDED)],
+    }
 
 
-def measured(job: Job, warm: bool) -> list[dict[str, Any]]:
-    """All runs in this process, in turns."""
-    teacher, corpus = _loaded(job)
-    if warm:
-        for kind in (PLAIN, FOLDED):
-            warm_up(make_plan(teacher, corpus, job.config(kind)))
-    return [run(teacher, corpus, job, kind) for _ in range(job.turns) for kind in (PLAIN, FOLDED)]
+def alone(do: Callable[..., dict[str, Any]], job: Job, kind: str) -> dict[str, Any]:
+    """One step, with a teacher of its own."""
+    return do(*_loaded(job), job, kind)
 
 
-def _loaded(job: Job) -> tuple[Teacher, Corpus]:
-    return load([job.store], job.config(PLAIN), job.store.parent)
+def stated(teacher: Teacher, corpus: Corpus, job: Job, kind: str) -> dict[str, Any]:
+    """What a dry run says."""
+    _forget_peak(teacher)
+    told = estimate(make_plan(teacher, corpus, job.config(kind)))
+    return _shown(
+        {
+            "memory": told.memory,
+            "device_memory": told.device_memory,
+            "cells": told.cells,
+            "cell_bytes": told.cell_bytes,
+            "cells_on_disk": told.cells_on_disk,
+        }
+    )
 
 
 def warm_up(plan: Plan) -> None:
@@ -146,10 +151,7 @@ def warm_up(plan: Plan) -> None:
 
 def run(teacher: Teacher, corpus: Corpus, job: Job, kind: str) -> dict[str, Any]:
     """Seconds of the parts of a run, and its peak memory in bytes."""
-    on_gpu = teacher.device.type == "cuda"
-    if on_gpu:
-        torch.cuda.empty_cache()
-        torch.cuda.reset_peak_memory_stats()
+    on_gpu = _forget_peak(teacher)
     start, spent = time.perf_counter(), time.process_time()
     marks = [start]
 
@@ -168,19 +170,41 @@ def run(teacher: Teacher, corpus: Corpus, job: Job, kind: str) -> dict[str, Any]
     names = ("plan", *(stage.title for stage in plan.engine.stages), "finish")
     seconds = dict(zip(names, (after - before for before, after in pairwise(marks))))
     (table,) = tables.values()
-    return {
-        "kind": kind,
-        "seconds": {name: round(value, 3) for name, value in seconds.items()},
-        "pass": round(seconds["text"], 3),
-        "whole": round(marks[-1] - start, 3),
-        "cpu_seconds": round(time.process_time() - spent, 1),
-        "rows": len(table),
-        "cells": 0 if table.folds is None else len(table.folds.rows),
-        "device_peak_reading": reading,
-        "device_peak": torch.cuda.max_memory_allocated() if on_gpu else None,
-        "peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
-        "sums": sum(method.memory() for method in with_tables(plan.engine.methods).values()),
-    }
+    return _shown(
+        {
+            "kind": kind,
+            "seconds": {name: round(value, 3) for name, value in seconds.items()},
+            "pass": round(seconds["text"], 3),
+            "whole": round(marks[-1] - start, 3),
+            "cpu_seconds": round(time.process_time() - spent, 1),
+            "rows": len(table),
+            "cells": 0 if table.folds is None else len(table.folds.rows),
+            "device_peak_reading": reading,
+            "device_peak": torch.cuda.max_memory_allocated() if on_gpu else None,
+            "peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+            "sums": sum(method.memory() for method in with_tables(plan.engine.methods).values()),
+        }
+    )
+
+
+def _loaded(job: Job) -> tuple[Teacher, Corpus]:
+    return load([job.store], job.config(PLAIN), job.work)
+
+
+def _forget_peak(teacher: Teacher) -> bool:
+    """Free what a GPU keeps, and measure its peak from here on; whether there is one."""
+    if teacher.device.type != "cuda":
+        return False
+    gc.collect()
+    torch.cuda.empty_cache()
+    torch.cuda.reset_peak_memory_stats()
+    return True
+
+
+def _shown(facts: dict[str, Any]) -> dict[str, Any]:
+    """The same; a long measurement says how far it has come."""
+    print(facts, flush=True)
+    return facts
 
 
 def ratio(result: dict[str, Any], name: str) -> float:
@@ -224,7 +248,7 @@ def remarks(result: dict[str, Any]) -> list[str]:
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog=f"python -m experiments.speed.{BENCHMARK}", description=__doc__)
-    parser.add_argument("text", type=Path)
+    parser.add_argument("text", type=Path, help="a text, or one that is prepared")
     parser.add_argument("--teacher", default=NAME)
     parser.add_argument("--device", default="auto", choices=("auto", "cpu", "cuda"))
     parser.add_argument("--folds", type=int, default=20)

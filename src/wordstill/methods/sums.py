@@ -88,10 +88,8 @@ TableMaker = Callable[[int, int], Tensor]
 class RowOrder:
     """Rows that vectors are added to, sorted once for all sums that name the same rows.
 
-    On a GPU, those below 0, which are nowhere, stay in front: how many they are the host does not know.
-
     Attributes:
-        rows: Ascending [n].
+        rows: Ascending [n]; those below 0 are nowhere.
         order: Where each of them stood [n].
     """
 
@@ -100,9 +98,8 @@ class RowOrder:
 
     @classmethod
     def of(cls, rows: Tensor) -> RowOrder:
-        """Sort rows [n]; equal ones stay as they stand, and those below 0 are nowhere."""
-        ordered, order = torch.sort(rows, stable=True)
-        return cls(ordered, order) if rows.is_cuda else cls(ordered, order).somewhere()
+        """Sort rows [n]; equal ones stay as they stand."""
+        return cls(*torch.sort(rows, stable=True))
 
     def somewhere(self) -> RowOrder:
         """Without rows below 0; the host waits for a GPU."""
@@ -137,12 +134,12 @@ class RowSums:
             places: Which of the values is added to each row [n]; None takes them one after another.
         """
         named = rows if isinstance(rows, RowOrder) else RowOrder.of(rows)
-        taken = named.taken(places)
         if self._scatter is not None:
-            self._scatter(self.sums, self.counts, named.rows, values, taken)
+            self._scatter(self.sums, self.counts, named.rows, values, named.taken(places))
             return
+        named = named.somewhere()
         distinct, counts = torch.unique_consecutive(named.rows, return_counts=True)
-        sums = embedding_bag(taken, values.float(), counts.cumsum(0) - counts, mode="sum")
+        sums = embedding_bag(named.taken(places), values.float(), counts.cumsum(0) - counts, mode="sum")
         self.sums.index_add_(0, distinct, sums)
         self.counts.index_add_(0, distinct, counts)
 
@@ -193,16 +190,17 @@ class RowExtremes:
 
     def __init__(self, rows: int, width: int, device: torch.device, kind: Literal["max", "min"]) -> None:
         self.reduction = "amax" if kind == "max" else "amin"
-        worst = -torch.inf if kind == "max" else torch.inf
-        self.best = torch.full((rows, width), worst, device=device)
+        self.worst = -torch.inf if kind == "max" else torch.inf
+        self.best = torch.full((rows, width), self.worst, device=device)
         self.counts = torch.zeros(rows, dtype=torch.int64, device=device)
 
     def add(self, rows: Tensor | RowOrder, values: Tensor, places: Tensor | None = None) -> None:
         """Observe one vector for each named row; `RowSums.add` says what the arguments are."""
         named = rows if isinstance(rows, RowOrder) else RowOrder.of(rows)
-        chosen = values[named.taken(places)]
-        self.best.scatter_reduce_(0, named.rows[:, None].expand_as(chosen), chosen, self.reduction)
-        self.counts.index_add_(0, named.rows, torch.ones_like(named.rows))
+        inside, found = named.rows >= 0, named.rows.clamp(min=0)
+        chosen = torch.where(inside[:, None], values[named.taken(places)], self.worst)
+        self.best.scatter_reduce_(0, found[:, None].expand_as(chosen), chosen, self.reduction)
+        self.counts.index_add_(0, found, inside.long())
 
     def pooled(self) -> Tensor:
         """[rows, width] the extremes; zeros where nothing was observed."""
