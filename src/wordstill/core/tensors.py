@@ -69,7 +69,7 @@ def write_tensors(
     digest = hashlib.sha256()
     with path.open("wb") as handle:
 
-        def write(data: bytes) -> None:
+        def write(data: bytes | memoryview) -> None:
             handle.write(data)
             if checksum:
                 digest.update(data)
@@ -79,7 +79,8 @@ def write_tensors(
             rows = max(1, BLOCK_BYTES // max(1, tensor.itemsize * math.prod(tensor.shape[1:])))
             for start in range(0, len(tensor), rows):
                 block = tensor[start : start + rows]
-                write(block.astype(block.dtype.newbyteorder("<"), copy=False).tobytes())
+                # Not its bytes as an object, which would be a copy that holds up other threads.
+                write(np.ascontiguousarray(block, block.dtype.newbyteorder("<")).reshape(-1).view(np.uint8).data)
         if checksum and (place := STORED_CHECKSUM.search(text)):
             handle.seek(LENGTH_BYTES + place.start(1))
             handle.write(digest.hexdigest().encode())

@@ -7,8 +7,9 @@ import time
 import warnings
 from collections.abc import Iterable
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from queue import SimpleQueue
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -20,12 +21,14 @@ from wordstill.corpus.shards import Shard as TextShard
 from wordstill.corpus.shards import ShardMaker, Tally
 from wordstill.errors import MissingExtra, UsageError, WordstillError, in_one_line
 from wordstill.scale.ledger import Claim
-from wordstill.scale.pools import MOST_STARTS, Event, Pool
+from wordstill.scale.pools import MOST_STARTS, Event, Pool, Storing, taken
 from wordstill.scale.shared_folder import SharedFolder
 from wordstill.scale.work import Made, Piece, Work, refuse_version
 
 GROW_SECONDS = 15.0
 CONNECT_SECONDS = 5.0
+MOST_WAITING = 2
+"""Parts of an actor that are not stored yet; with more it waits."""
 WAIT_SECONDS = 30.0
 """After which a run that has no actor says so."""
 
@@ -34,8 +37,11 @@ WAIT_SECONDS = 30.0
 class _Actor:
     handle: Any
     pending: Any
-    """What is waited for: that it is ready, or a shard."""
+    """What is waited for: that it is ready, or that a shard is read."""
+    part: Any = None
+    """What will come of the shard."""
     claim: Claim | None = None
+    storing: set[Claim] = field(default_factory=set)
     ready: bool = False
     size: int = 0
     """Words of its shard, and"""
@@ -59,7 +65,9 @@ class ClusterPool(Pool):
 
     def __init__(self, work: Work, address: str, folder: SharedFolder, size: int | None = None) -> None:
         self.ray = _ray()
-        self.work, self.folder, self.size = work, folder, size
+        self.work, self.size = work, size
+        self._ended: SimpleQueue[Event] = SimpleQueue()
+        self._storing = Storing(folder, lambda *end: self._ended.put(Event(-1, 0, *end)))
         self._own = not self.ray.is_initialized()
         if self._own:
             _connect(self.ray, address)
@@ -76,19 +84,23 @@ class ClusterPool(Pool):
 
     def idle(self) -> list[int]:
         """Those that have loaded everything and do nothing."""
-        return [number for number, actor in self._actors.items() if actor.ready and actor.claim is None]
+        return [
+            number
+            for number, actor in self._actors.items()
+            if actor.ready and actor.claim is None and len(actor.storing) < MOST_WAITING
+        ]
 
     def start(self, worker: int, shard: Piece, claim: Claim) -> None:
         """Let an actor read a shard."""
         actor = self._actors[worker]
         actor.claim, actor.size, actor.words = claim, shard.words, 0
-        actor.pending = actor.handle.read.remote(shard, self._tally, worker)
+        actor.pending, actor.part = actor.handle.read.options(num_returns=2).remote(shard, self._tally, worker)
 
     def poll(self, seconds: float) -> list[Event]:
         """Wait until an actor has something, or is lost."""
         self._grow()
         self._warn_if_none_starts()
-        events = self._read_so_far()
+        events = self._read_so_far() + self._stored()
         waiting = {actor.pending: number for number, actor in self._actors.items() if actor.pending is not None}
         if not waiting:
             time.sleep(seconds)
@@ -102,6 +114,12 @@ class ClusterPool(Pool):
             self.ray.kill(handle)
         if self._own:
             self.ray.shutdown()
+
+    def _stored(self) -> list[Event]:
+        events = taken(self._ended)
+        for event, actor in ((event, actor) for event in events for actor in self._actors.values()):
+            actor.storing.discard(event.claim)
+        return events
 
     def _read_so_far(self) -> list[Event]:
         """Words that were read since the last look; a tally that is lost with its node costs progress only."""
@@ -140,21 +158,21 @@ class ClusterPool(Pool):
         actor = self._actors[number]
         claim, actor.pending = actor.claim, None
         try:
-            made = self.ray.get(reference)
+            self.ray.get(reference)
         except self.ray.exceptions.RayTaskError as error:
             # The actor's own code failed, and the actor lives.
             cause = error.cause if isinstance(error.cause, Exception) else error
-            actor.claim = None
-            return [Event(number, failed=in_one_line(cause))]
+            actor.claim = actor.part = None
+            return [] if claim is None else [Event(number, claim=claim, failed=in_one_line(cause))]
         except self.ray.exceptions.RayError as error:
             return self._replace(number, error, claim)
         if claim is None:
             actor.ready, self._lost = True, 0
             return []
-        name = claim.new_part()
-        self.folder.store(name, made.write)
-        actor.claim = None
-        return [Event(number, max(0, actor.size - actor.words), part=name)]
+        part, actor.claim, actor.part = actor.part, None, None
+        actor.storing.add(claim)
+        self._storing.put(claim, lambda: self.ray.get(part))
+        return [Event(number, max(0, actor.size - actor.words))]
 
     def _replace(self, number: int, error: Exception, claim: Claim | None) -> list[Event]:
         actor = self._actors.pop(number)
@@ -168,7 +186,7 @@ class ClusterPool(Pool):
             if self._lost >= MOST_STARTS:
                 raise WordstillError(f"Ray workers stop before they can start: {in_one_line(error)}")
         self._grown = -GROW_SECONDS
-        return [] if claim is None else [Event(number, failed=in_one_line(error))]
+        return [] if claim is None else [Event(number, claim=claim, failed=in_one_line(error))]
 
     def _grow(self) -> None:
         """Start as many actors as are wanted, or as the cluster has room for."""
@@ -221,9 +239,9 @@ class _Reader:
         """Answers when everything is loaded."""
         return True
 
-    def read(self, shard: Piece, tally: Any, number: int) -> Made:
-        """What came of a shard."""
-        return self.reader.read(shard, lambda words: tally.add.remote(number, words))
+    def read(self, shard: Piece, tally: Any, number: int) -> tuple[bool, Made]:
+        """What came of a shard, after an object that says so and is not large."""
+        return True, self.reader.read(shard, lambda words: tally.add.remote(number, words))
 
 
 def shards_on_cluster(address: str, size: int | None = None) -> ShardRunner:

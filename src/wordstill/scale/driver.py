@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -16,7 +17,7 @@ from wordstill.core.resume import stop_requested
 from wordstill.distillation.plan import Plan
 from wordstill.errors import DataError, Interrupted, in_one_line
 from wordstill.methods.base import Observer
-from wordstill.scale.ledger import MOST_FAILURES, RENEW_SECONDS, Claim, Ledger
+from wordstill.scale.ledger import MOST_FAILURES, Claim, Ledger
 from wordstill.scale.part_files import Part
 from wordstill.scale.partition import Shard
 from wordstill.scale.pools import Event, Pool
@@ -113,8 +114,10 @@ class Driver(Generic[Total]):
     doing: str = "reading text"
     unit: str = "words"
     totals: Total | None = None
-    claims: dict[int, Claim] = field(default_factory=dict)
+    claims: set[Claim] = field(default_factory=set)
     """What the workers of this process hold."""
+    _adding: Future[None] | None = field(default=None, init=False)
+    """Parts that a thread adds up, so that no worker waits for its next shard meanwhile."""
     _nothing_left: bool = False
     """Whether all shards were held by somebody when this process looked for the last time."""
 
@@ -130,7 +133,8 @@ class Driver(Generic[Total]):
         done = sum(self.shards[number].words for number in self.ledger.done)
         with stop_requested() as stop, count_bar(self._title(), total, self.unit, show=show_progress, done=done) as bar:
             try:
-                self._loop(bar, stop)
+                with ThreadPoolExecutor(1) as thread, self.ledger.renewing(lambda: tuple(self.claims)):
+                    self._loop(bar, stop, thread)
             except Interrupted:
                 done = sum(self.shards[number].words for number in self.ledger.done)
                 raise Interrupted(f"{self.doing} in shards", done, total, self.unit) from None
@@ -138,10 +142,10 @@ class Driver(Generic[Total]):
                 self.pool.close()
         return self.totals
 
-    def _loop(self, bar: Any, stop: threading.Event) -> None:
-        renewed = refreshed = time.monotonic()
+    def _loop(self, bar: Any, stop: threading.Event, thread: ThreadPoolExecutor) -> None:
+        refreshed = time.monotonic()
         self.totals = self.open_totals()
-        while not self._finished():
+        while not self._finished(thread):
             if stop.is_set():
                 raise Interrupted(self.doing, 0, 0, self.unit)
             if len(self.ledger.done) < len(self.shards) and not self._nothing_left:
@@ -149,10 +153,6 @@ class Driver(Generic[Total]):
             for event in self.pool.poll(POLL_SECONDS):
                 self._take(event, bar)
             now = time.monotonic()
-            if now - renewed > RENEW_SECONDS:
-                renewed = now
-                for claim in self.claims.values():
-                    self.ledger.renew(claim)
             if now - refreshed > self.ledger.folder.pause:
                 refreshed, self._nothing_left = now, False
                 self.ledger.refresh()
@@ -161,22 +161,29 @@ class Driver(Generic[Total]):
                         return
                     self.totals = self.open_totals()
 
-    def _finished(self) -> bool:
+    def _finished(self, thread: ThreadPoolExecutor) -> bool:
         all_read = len(self.ledger.done) == len(self.shards)
         if self.totals is None and all_read:
             # The process that was adding up may have died.
             self.totals = self.open_totals()
         if self.totals is None:
             return all_read
-        self.totals.fold()
-        return self.totals.complete
+        if self._adding is not None and (all_read or self._adding.done()):
+            self._adding.result()
+            self._adding = None
+        if all_read:
+            self.totals.fold()
+            return self.totals.complete
+        if self._adding is None:
+            self._adding = thread.submit(self.totals.fold)
+        return False
 
     def _assign(self) -> None:
         idle = self.pool.idle()
         if not idle:
             return
         held, failures = self.ledger.held(), self.ledger.failures()
-        mine = {claim.shard for claim in self.claims.values()}
+        mine = {claim.shard for claim in self.claims}
         for shard in self.shards:
             if not idle:
                 return
@@ -185,20 +192,23 @@ class Driver(Generic[Total]):
             self._refuse_bad(shard, failures.get(shard.number, []))
             if shard.number not in self.ledger.done and (claim := self.ledger.claim(shard.number, held)):
                 worker = idle.pop(0)
-                self.claims[worker] = claim
+                self.claims.add(claim)
                 self.pool.start(worker, shard, claim)
         self._nothing_left = True
 
     def _take(self, event: Event, bar: Any) -> None:
         bar.update(event.words)
-        claim = self.claims.get(event.worker)
-        if claim is None:
+        if event.claim is None:
             return
+        self.claims.discard(event.claim)
         if event.part is not None:
-            self.ledger.commit(self.claims.pop(event.worker), event.part)
-        elif event.failed is not None:
-            self.ledger.fail(self.claims.pop(event.worker), event.failed)
-            self._nothing_left = False
+            self.ledger.commit(event.claim, event.part)
+            return
+        if event.failed is not None:
+            self.ledger.fail(event.claim, event.failed)
+        else:
+            self.ledger.release(event.claim)
+        self._nothing_left = False
 
     def _refuse_bad(self, shard: Piece, failures: list[str]) -> None:
         if len(failures) < MOST_FAILURES:

@@ -17,7 +17,7 @@ import os
 import secrets
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -64,6 +64,8 @@ class Ledger:
     me: str = field(default_factory=lambda: f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}")
     done: dict[int, str | None] = field(default_factory=dict)
     """Shards that are finished, with the part that counts; None for one that is left out."""
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    """A thread that adds up may reopen a shard while another one looks what is finished."""
 
     def open_plan(self, plan: dict[str, Any], remedy: str = "start again with --overwrite") -> None:
         """Note what the run is, or make sure that it is the same; ``remedy`` is for one that is another.
@@ -95,10 +97,11 @@ class Ledger:
 
     def refresh(self) -> None:
         """See what others have finished."""
-        for name in self.folder.names(DONE):
-            number = int(name.rpartition("/")[2])
-            if number not in self.done and (record := self._record(name, "part")) is not None:
-                self.done[number] = record["part"]
+        with self._lock:
+            for name in self.folder.names(DONE):
+                number = int(name.rpartition("/")[2])
+                if number not in self.done and (record := self._record(name, "part")) is not None:
+                    self.done[number] = record["part"]
 
     def held(self) -> dict[int, Claim]:
         """The last attempt at each shard that somebody may still be making."""
@@ -131,23 +134,38 @@ class Ledger:
         if claim is None:
             yield False
             return
+        try:
+            with self.renewing(lambda: (claim,)):
+                yield True
+        finally:
+            self.release(claim)
+
+    @contextmanager
+    def renewing(self, claims: Callable[[], Iterable[Claim]]) -> Iterator[None]:
+        """Show from time to time that the holder of these claims lives, whatever it does in the block."""
         ended = threading.Event()
 
         def renew() -> None:
             while not ended.wait(RENEW_SECONDS):
-                with suppress(DataError):
-                    self.renew(claim)
+                for claim in claims():
+                    with suppress(DataError):
+                        self.renew(claim)
 
-        threading.Thread(target=renew, daemon=True).start()
+        thread = threading.Thread(target=renew, daemon=True)
+        thread.start()
         try:
-            yield True
+            yield
         finally:
             ended.set()
-            self.folder.remove(f"{HELD}/{claim.name}")
+            thread.join()
 
     def renew(self, claim: Claim) -> None:
         """Show that the holder lives."""
         self.folder.touch(f"{HELD}/{claim.name}")
+
+    def release(self, claim: Claim) -> None:
+        """Let others take a shard."""
+        self.folder.remove(f"{HELD}/{claim.name}")
 
     def commit(self, claim: Claim, part: str) -> bool:
         """Let a part count, unless another one of the same shard does already; then it is removed."""
@@ -156,15 +174,16 @@ class Ledger:
         counts = self.done.get(claim.shard) == part
         if not counts:
             self.folder.remove(part)
-        self.folder.remove(f"{HELD}/{claim.name}")
+        self.release(claim)
         return counts
 
     def reopen(self, shard: int, reason: str) -> None:
         """Let a shard be read again, because its part is damaged."""
-        if name := self.done.pop(shard):
-            self.folder.remove(name)
-        self._note_failure(shard, reason)
-        self.folder.remove(f"{DONE}/{shard}")
+        with self._lock:
+            if name := self.done.pop(shard):
+                self.folder.remove(name)
+            self._note_failure(shard, reason)
+            self.folder.remove(f"{DONE}/{shard}")
 
     def leave_out(self, shard: int, reason: str) -> None:
         """Finish a shard without any part."""
@@ -173,7 +192,7 @@ class Ledger:
     def fail(self, claim: Claim, reason: str) -> None:
         """Note that an attempt failed; the shard can be taken again."""
         self._note_failure(claim.shard, reason)
-        self.folder.remove(f"{HELD}/{claim.name}")
+        self.release(claim)
 
     def failures(self) -> dict[int, list[str]]:
         """Why attempts at shards failed."""

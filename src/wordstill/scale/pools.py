@@ -7,10 +7,12 @@ import os
 import signal
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
+from queue import Empty, SimpleQueue
 from typing import Any
 
 import torch
@@ -18,7 +20,7 @@ import torch
 from wordstill.errors import Interrupted, UsageError, WordstillError, in_one_line
 from wordstill.scale.ledger import Claim
 from wordstill.scale.shared_folder import SharedFolder
-from wordstill.scale.work import Piece, Reader, Work
+from wordstill.scale.work import Made, Piece, Reader, Work
 
 PARENT_POLL_SECONDS = 1.0
 MOST_STARTS = 3
@@ -33,10 +35,44 @@ class Event:
     worker: int
     words: int = 0
     """Words that were read since its last event."""
+    claim: Claim | None = None
+    """An attempt that is over; without a part or a reason it was not its own fault."""
     part: str | None = None
-    """A shard is read; this is its part."""
+    """What came of it, stored."""
     failed: str | None = None
-    """Why its attempt failed; the worker is there again."""
+    """Why it failed."""
+
+
+class Storing:
+    """A thread that stores what came of one piece while the next is read. Memory: one piece more.
+
+    Args:
+        folder: Where parts go.
+        tell: Called by the thread when a part is stored, with its name, or could not be, with the reason.
+    """
+
+    def __init__(self, folder: SharedFolder, tell: Callable[[Claim, str | None, str | None], None]) -> None:
+        self.folder, self.tell = folder, tell
+        self._thread = ThreadPoolExecutor(1)
+        self._last: Future[None] | None = None
+
+    def put(self, claim: Claim, made: Callable[[], Made]) -> None:
+        """Store what the call gives, after everything before it."""
+        self._last = self._thread.submit(self._store, claim, made)
+
+    def wait(self) -> None:
+        """Until everything is stored."""
+        if self._last is not None:
+            self._last.result()
+
+    def _store(self, claim: Claim, made: Callable[[], Made]) -> None:
+        name = claim.new_part()
+        try:
+            self.folder.store(name, made().write)
+        except Exception as error:
+            self.tell(claim, None, in_one_line(error))
+        else:
+            self.tell(claim, name, None)
 
 
 class Pool(ABC):
@@ -48,7 +84,7 @@ class Pool(ABC):
 
     @abstractmethod
     def start(self, worker: int, shard: Piece, claim: Claim) -> None:
-        """Let a worker read a shard and store its part."""
+        """Let a worker read a shard and store its part; it may be idle again before that is stored."""
 
     @abstractmethod
     def poll(self, seconds: float) -> list[Event]:
@@ -66,8 +102,10 @@ class InlinePool(Pool):
     """One worker, in this process."""
 
     def __init__(self, reader: Reader, folder: SharedFolder) -> None:
-        self.reader, self.folder = reader, folder
+        self.reader = reader
         self._given: tuple[Piece, Claim] | None = None
+        self._ended: SimpleQueue[Event] = SimpleQueue()
+        self._storing = Storing(folder, lambda *end: self._ended.put(Event(0, 0, *end)))
 
     def idle(self) -> list[int]:
         """The one, unless it has something to do."""
@@ -80,18 +118,31 @@ class InlinePool(Pool):
     def poll(self, seconds: float) -> list[Event]:
         """Read the shard."""
         if self._given is None:
-            threading.Event().wait(seconds)
-            return []
+            return taken(self._ended, seconds)
         (shard, claim), self._given = self._given, None
-        name = claim.new_part()
         try:
             part = self.reader.read(shard)
-            self.folder.store(name, part.write)
         except Interrupted:
             raise
         except Exception as error:
-            return [Event(0, failed=in_one_line(error))]
-        return [Event(0, shard.words, part=name)]
+            return [*taken(self._ended), Event(0, claim=claim, failed=in_one_line(error))]
+        self._storing.wait()
+        self._storing.put(claim, lambda: part)
+        return [*taken(self._ended), Event(0, shard.words)]
+
+    def close(self) -> None:
+        """Finish storing."""
+        self._storing.wait()
+
+
+def taken(events: SimpleQueue[Event], seconds: float = 0.0) -> list[Event]:
+    """All events of a queue; waits so long for the first."""
+    found: list[Event] = []
+    with suppress(Empty):
+        found.append(events.get(timeout=seconds) if seconds else events.get_nowait())
+        while True:
+            found.append(events.get_nowait())
+    return found
 
 
 @dataclass(eq=False)
@@ -99,7 +150,8 @@ class _Worker:
     process: Any
     connection: Connection[Any, Any]
     ready: bool = False
-    busy: bool = False
+    reading: Claim | None = None
+    storing: set[Claim] = field(default_factory=set)
     starts: int = 1
 
 
@@ -122,11 +174,11 @@ class ProcessPool(Pool):
 
     def idle(self) -> list[int]:
         """Those that have loaded everything and do nothing."""
-        return [number for number, worker in self._workers.items() if worker.ready and not worker.busy]
+        return [number for number, worker in self._workers.items() if worker.ready and worker.reading is None]
 
     def start(self, worker: int, shard: Piece, claim: Claim) -> None:
         """Send the shard."""
-        self._workers[worker].busy = True
+        self._workers[worker].reading = claim
         with suppress(OSError):
             # A worker that has just died is noticed by `poll`.
             self._workers[worker].connection.send((shard, claim))
@@ -158,9 +210,14 @@ class ProcessPool(Pool):
                     worker.ready, worker.starts = True, 1
                 elif kind == "words":
                     yield Event(number, words=value)
-                else:
-                    worker.busy = False
-                    yield Event(number, part=value) if kind == "part" else Event(number, failed=value)
+                elif kind == "read" and worker.reading == value:
+                    worker.storing.add(value)
+                    worker.reading = None
+                elif kind == "over":
+                    # One that is stored fast can be over before it is called read.
+                    worker.storing.discard(value[0])
+                    worker.reading = None if worker.reading == value[0] else worker.reading
+                    yield Event(number, 0, *value)
         except (EOFError, OSError):
             yield from self._died(number, worker)
 
@@ -174,15 +231,19 @@ class ProcessPool(Pool):
                 f"Worker {number} ended {MOST_STARTS} times before it could begin: {reason}. There may be too little "
                 "memory for this many workers, since each loads the model."
             )
-        self._workers[number] = self._started(number, starts=1 if worker.ready else worker.starts + 1)
-        if worker.busy:
-            yield Event(number, failed=reason)
+        starts = 1 if worker.ready else worker.starts + 1
+        # If memory was the cause, the next one needs less.
+        self._workers[number] = self._started(number, starts, beside=False)
+        for claim in worker.storing:
+            yield Event(number, claim=claim, failed=None if worker.reading else reason)
+        if worker.reading is not None:
+            yield Event(number, claim=worker.reading, failed=reason)
 
-    def _started(self, number: int, starts: int = 1) -> _Worker:
+    def _started(self, number: int, starts: int = 1, *, beside: bool = True) -> _Worker:
         mine, theirs = self._context.Pipe()
         work = self.work.on(f"cuda:{number % self._gpus}") if self._gpus else self.work
         process = self._context.Process(
-            target=_serve, args=(work, theirs, self.folder, self.cores, os.getpid()), daemon=True
+            target=_serve, args=(work, theirs, self.folder, self.cores, os.getpid(), beside), daemon=True
         )
         with _threads(self.cores):
             process.start()
@@ -231,7 +292,13 @@ class _Sender:
 
     connection: Connection[Any, Any]
     words: int = 0
-    batches: int = field(default=0)
+    batches: int = 0
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def send(self, kind: str, value: Any = None) -> None:
+        """Send a message; two threads do."""
+        with self._lock:
+            self.connection.send((kind, value))
 
     def report(self, words: int) -> None:
         """Words of a batch were read."""
@@ -241,12 +308,14 @@ class _Sender:
 
     def flush(self) -> None:
         """Send what has not been sent."""
-        self.connection.send(("words", self.words))
+        self.send("words", self.words)
         self.words = 0
 
 
-def _serve(work: Work, connection: Connection[Any, Any], folder: SharedFolder, cores: int, parent: int) -> None:
-    """The life of a worker: load everything, then read one shard after another."""
+def _serve(
+    work: Work, connection: Connection[Any, Any], folder: SharedFolder, cores: int, parent: int, beside: bool
+) -> None:
+    """The life of a worker: load everything, then read one shard after another, and store each beside the next."""
     threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
@@ -254,22 +323,30 @@ def _serve(work: Work, connection: Connection[Any, Any], folder: SharedFolder, c
     except Exception as error:
         connection.send(("refused", error if isinstance(error, WordstillError) else in_one_line(error)))
         return
-    connection.send(("ready", None))
     sender = _Sender(connection)
+    storing = Storing(folder, lambda *end: sender.send("over", end))
+    sender.send("ready")
     while True:
         try:
             shard, claim = connection.recv()
         except (EOFError, OSError):
             return
-        name = claim.new_part()
-        try:
-            part = reader.read(shard, sender.report)
-            sender.flush()
-            folder.store(name, part.write)
-        except Exception as error:
-            connection.send(("failed", in_one_line(error)))
-        else:
-            connection.send(("part", name))
+        _read(reader, shard, claim, sender, storing, beside)
+
+
+def _read(reader: Reader, shard: Piece, claim: Claim, sender: _Sender, storing: Storing, beside: bool) -> None:
+    try:
+        part = reader.read(shard, sender.report)
+        sender.flush()
+    except Exception as error:
+        sender.send("over", (claim, None, in_one_line(error)))
+        return
+    # Of what was made before, nothing is left in memory.
+    storing.wait()
+    storing.put(claim, lambda: part)
+    if not beside:
+        storing.wait()
+    sender.send("read", claim)
 
 
 def _end_with(parent: int) -> None:
