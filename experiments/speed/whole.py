@@ -1,9 +1,9 @@
 """From raw text to vectors: the seconds of every stage of `wordstill distill`, on a CPU or a GPU.
 
-The command runs as a user gives it, with `--profile`; the start of Python is counted too. It runs twice more over a
-quarter of the paragraphs, the second time with vectors for all words however rare. The three runs tell what a stage
-takes in any case from what grows with the words of the text and what grows with the rows of the table; no part is
-negative. Finishing grows with the words only as far as the sentence regression keeps them. Preparing is timed by
+The command runs as a user gives it, with `--profile`; the start and the end of Python are counted too. It runs twice
+more over a quarter of the paragraphs, the second time with vectors for all words however rare. The three runs tell what
+a stage takes in any case from what grows with the words of the text and what grows with the rows of the table; no part
+is negative. Finishing grows with the words only as far as the sentence regression keeps them. Preparing is timed by
 itself, over the text once and three times. The sum for 1.28 billion words, those of a dump of the English Wikipedia,
 follows; its rows are estimated by Heaps' law from those of two runs. Checkpoints of a run that is so long would take
 up to a tenth more.
@@ -49,11 +49,14 @@ WIKIPEDIA, MINUTES = 1.28e9, 15
 """Words of the dump that X2Static was trained on, and what they may take on a GPU."""
 GPU_SECONDS = {"minilm": 25}
 """Of the whole text."""
-PREPARING, LOADING, FINISHING, STARTING = "preparing the text", "loading the teacher", "finishing", "starting Python"
+PREPARING, LOADING, FINISHING = "preparing the text", "loading the teacher", "finishing"
+STARTING, IMPORTING, ENDING = "starting Python", "importing torch", "ending Python"
+FIXED = (STARTING, IMPORTING, LOADING, ENDING)
+"""What takes the same time for any text."""
 PART, TIMES = 0.25, 3
 """Of the text: of the paragraphs of smaller runs, and how often preparing alone reads it."""
 STAGE = re.compile(r"^  (.+?) {2,}(\d+\.\d+) s +\d+\.\d%$", re.MULTILINE)
-NOTE = re.compile(r"^  precision +(.+)$", re.MULTILINE)
+NOTE = re.compile(r"^  (precision|loading|text) {2,}(.+)$", re.MULTILINE)
 PEER_WORDS = 200_000
 """About so many words are given to sentence-transformers on a GPU, and a tenth on a CPU."""
 
@@ -67,6 +70,8 @@ class Run:
     seconds: float
     stages: dict[str, float]
     precision: str
+    steps: dict[str, str]
+    """Of loading the teacher and preparing the text, which are done side by side."""
 
 
 def main() -> None:
@@ -124,17 +129,16 @@ def run(text: Path, corpus: Corpus, options: argparse.Namespace, out: Path, *mor
     """Run the command over a text or the store of it, as if it had not run before."""
     for kept in text.glob("subwords-*"):
         kept.unlink()
-    start = time.perf_counter()
-    told = _wordstill(
+    told, seconds, ending = _wordstill(
         *("distill", text, "--out", out, "--teacher", options.teacher, "--device", options.device),
         *("--profile", "--no-progress", "--method", "still", "--method", "ase", *more),
     )
-    seconds = time.perf_counter() - start
     stages = {name.strip(): float(spent) for name, spent in STAGE.findall(told)}
+    stages[ENDING] = ending
     stages[STARTING] = max(0.0, seconds - sum(stages.values()))
-    note = NOTE.search(told)
+    notes = dict(NOTE.findall(told))
     table = WordVectors.load(out / "still")
-    return Run(corpus.n_words, len(table), seconds, stages, note.group(1) if note else "")
+    return Run(corpus.n_words, len(table), seconds, stages, notes.pop("precision", ""), notes)
 
 
 def wikipedia_rows(part: Run, whole: Run) -> float:
@@ -146,8 +150,8 @@ def wikipedia_rows(part: Run, whole: Run) -> float:
 def wikipedia_seconds(runs: Sequence[Run], preparing: tuple[float, float]) -> dict[str, float]:
     """Every stage for the words of the Wikipedia, from runs over the whole text, a part, and a part with more rows.
 
-    Starting and loading do not grow. The text is prepared while the teacher is loaded, so the run waits for the rest of
-    it only; ``preparing`` has the seconds for the text once and `TIMES` times.
+    Starting, loading and ending do not grow. The text is prepared while the teacher is loaded, so the run waits for the
+    rest of it only; ``preparing`` has the seconds for the text once and `TIMES` times.
     """
     whole = runs[0]
     rows = wikipedia_rows(runs[1], whole)
@@ -155,7 +159,7 @@ def wikipedia_seconds(runs: Sequence[Run], preparing: tuple[float, float]) -> di
     for name, spent in whole.stages.items():
         size = _words_kept if name == FINISHING else float
         measured = [(size(run.words), run.rows, run.stages.get(name, 0.0)) for run in runs]
-        found[name] = spent if name in (STARTING, LOADING) else _fitted(measured, size(WIKIPEDIA), rows)
+        found[name] = spent if name in FIXED else _fitted(measured, size(WIKIPEDIA), rows)
     once, several = preparing
     slope = min(max((several - once) / (TIMES - 1), 0.0), once)
     found[PREPARING] = max(0.0, once + slope * (WIKIPEDIA / whole.words - 1) - whole.stages.get(LOADING, 0.0))
@@ -237,13 +241,20 @@ def remarks(result: dict[str, Any]) -> list[str]:
     return lines + [f"{name}: {words:,.0f} words/s." for name, words in result["peers"].items()]
 
 
-def _wordstill(*arguments: object) -> str:
-    run = subprocess.run(
-        [sys.executable, "-m", "wordstill", *map(str, arguments)], check=False, capture_output=True, text=True
-    )
+def _wordstill(*arguments: object) -> tuple[str, float, float]:
+    """What the command prints, its seconds, and those of them after its last line."""
+    start = time.perf_counter()
+    command = [sys.executable, "-m", "wordstill", *map(str, arguments)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as run:
+        assert run.stdout is not None
+        lines, last = [], start
+        for line in run.stdout:
+            lines.append(line)
+            last = time.perf_counter()
+    end = time.perf_counter()
     if run.returncode:
-        raise SystemExit(run.stderr)
-    return run.stdout + run.stderr
+        raise SystemExit("".join(lines))
+    return "".join(lines), end - start, end - last
 
 
 def _options() -> argparse.Namespace:

@@ -104,8 +104,9 @@ def test_a_profile_has_every_part_and_the_whole(cli, store, teacher, tmp_path):
     lines = shown.partition("\n\n")[0].strip().splitlines()
     shares = {line.strip().partition("  ")[0]: float(line.split()[-1].rstrip("%")) for line in lines}
     assert {"loading the teacher", "waiting for batches", "teacher", "ase.v1", "x2static.v1"} <= shares.keys()
-    assert {"finishing", "all else"} <= shares.keys()
+    assert {"importing torch", "finishing", "writing the tables", "all else"} <= shares.keys()
     assert sum(shares.values()) == pytest.approx(100, abs=0.1 * len(shares))
+    assert re.search(r"  loading +importing transformers \d+\.\d s, .*, first batches \d+\.\d s\n", shown)
 
 
 def test_standard_input(cli, text, store, teacher, tmp_path, monkeypatch):

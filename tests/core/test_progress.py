@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+import gc
+
 import pytest
 
 from wordstill.core import progress
-from wordstill.core.progress import BARS_ANYWHERE, NullProfiler, Profiler, byte_bar, count_bar
+from wordstill.core.progress import BARS_ANYWHERE, NullProfiler, Profiler, byte_bar, count_bar, without_collections
 
 
 @pytest.fixture
@@ -80,3 +82,17 @@ def test_nothing_is_shown_unless_asked_for(capsys):
     with count_bar("text", 10, "words", show=False) as bar:
         bar.update(10)
     assert capsys.readouterr().err == ""
+
+
+def test_garbage_is_looked_for_again_after_a_block_without():
+    with pytest.raises(ValueError, match="no"), without_collections():
+        assert not gc.isenabled()
+        raise ValueError("no")
+    assert gc.isenabled()
+    gc.disable()
+    try:
+        with without_collections():
+            pass
+        assert not gc.isenabled()
+    finally:
+        gc.enable()

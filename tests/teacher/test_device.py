@@ -18,6 +18,7 @@ from wordstill.teacher.device import (
     choose_precision,
     cpu_multiplies_bfloat16,
     survives_bfloat16,
+    waking,
 )
 
 CPU, CUDA = torch.device("cpu"), torch.device("cuda")
@@ -162,6 +163,37 @@ def test_the_child_never_comes_back_into_the_program(monkeypatch, tmp_path):
         (tmp_path / "came back").touch()
         os._exit(1)
     assert not any(tmp_path.iterdir())
+
+
+def test_a_gpu_is_started_beside_other_work(monkeypatch):
+    steps = []
+    begun = threading.Event()
+
+    class Driver:
+        def __init__(self, name):
+            assert name == "libcuda.so.1"
+
+        def cuInit(self, flags):
+            assert begun.wait(10)
+            steps.append("driver")
+
+    monkeypatch.setattr(torch.version, "cuda", "13.0")
+    monkeypatch.setattr(device.ctypes, "CDLL", Driver)
+    monkeypatch.setattr(device, "choose_device", lambda wanted: steps.append(wanted) or CPU)
+    with waking("cuda:1"):
+        steps.append("block")
+        begun.set()
+    assert steps == ["block", "driver", "cuda:1"]
+    with waking("cpu"):
+        pass
+    assert len(steps) == 3
+
+
+def test_a_driver_that_is_not_there_is_reported_by_whoever_needs_it(monkeypatch):
+    monkeypatch.setattr(torch.version, "cuda", "13.0")
+    monkeypatch.setattr(device, "DRIVER", "libnowhere.so.1")
+    with waking("auto"):
+        pass
 
 
 def test_threads_share_the_cores_and_give_them_back():

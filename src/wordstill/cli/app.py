@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import io
 import os
 import sys
@@ -115,4 +116,8 @@ def main() -> None:
     if isinstance(sys.stdout, io.TextIOWrapper):
         # Words and file names may have characters that the terminal's encoding lacks.
         sys.stdout.reconfigure(errors="backslashreplace")
-    app(prog_name="wordstill")
+    try:
+        app(prog_name="wordstill")
+    finally:
+        # The end of the interpreter would look for garbage in all of torch, which takes a second.
+        gc.freeze()

@@ -17,6 +17,7 @@ from wordstill.cli.failures import needs_models, warn
 from wordstill.cli.options import flag, option
 from wordstill.cli.printing import count_text, show_profile, show_result, time_text
 from wordstill.core.object_stores import shown
+from wordstill.core.progress import NullProfiler, Profiler
 from wordstill.errors import UsageError
 
 if TYPE_CHECKING:
@@ -235,10 +236,13 @@ def command(
     With one method, DIR is the table of vectors; with several, or with snapshots, it has a folder for each. Run the
     same command again to resume an interrupted run.
     """
-    with needs_models("wordstill distill"):
+    start, profiler = time.monotonic(), Profiler() if profile else NullProfiler()
+    with needs_models("wordstill distill"), profiler.part("importing torch"):
         from wordstill.corpus import Vocabulary
         from wordstill.distillation import DistillConfig
         from wordstill.distillation.snapshots import read_sizes
+        from wordstill.teacher.device import synchronize
+    profiler.synchronize = synchronize
     config = DistillConfig(
         methods=tuple(method or ["still"]),
         teacher=teacher.config(),
@@ -264,12 +268,8 @@ def command(
     if dry_run:
         show_dry_run(inputs, out, config, early_stopping, in_shards)
         return
-    from wordstill.core.progress import Profiler
-    from wordstill.teacher.device import synchronize
-
     if sys.stderr.isatty():
         typer.echo(f"Loading {teacher.teacher}.", err=True)
-    start, profiler = time.monotonic(), Profiler(synchronize) if profile else None
     texts = cast("list[str | Path]", inputs)
     how: dict[str, Any] = {"resume": resume, "overwrite": overwrite, "progress": options.wants_progress(progress)}
     tables: dict[str, WordVectors] | None
@@ -286,7 +286,7 @@ def command(
         typer.echo(f"Another process of this run makes {shown(out)}, or has made it.")
         return
     seconds = time.monotonic() - start
-    if profiler is not None:
+    if profile:
         show_profile(profiler, seconds)
     _show(tables, out, seconds, verb)
 

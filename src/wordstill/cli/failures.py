@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import os
 import shlex
@@ -18,6 +19,7 @@ import typer
 
 from wordstill.cli.options import HelpfulGroup
 from wordstill.core.guard import printable
+from wordstill.core.progress import without_collections
 from wordstill.errors import Interrupted, MissingExtra, WordstillError
 
 INTERRUPTED = 130
@@ -160,7 +162,12 @@ def _term_like_interrupt() -> Iterator[None]:
 @contextmanager
 def needs_models(feature: str) -> Iterator[None]:
     """Name the missing extra where torch or transformers are not installed."""
+    first = "torch" not in sys.modules
     try:
-        yield
+        with without_collections():
+            yield
+            if first:
+                # What was imported stays, and need not be looked through later either.
+                gc.freeze()
     except ModuleNotFoundError as error:
         raise MissingExtra(error.name or "torch", "distill", feature) from error

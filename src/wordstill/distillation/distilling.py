@@ -151,7 +151,7 @@ def distill(
         plan = make_plan(loaded, corpus, settings, None if target is None else work.path, early_stopping, profiler)
         tables = plan.run(resume=True, progress=progress)
         if output is not None and target is not None:
-            with plan.engine.saved_if_it_fails():
+            with plan.engine.saved_if_it_fails(), plan.engine.profiler.part("writing the tables"):
                 methods_of = with_tables(plan.engine.methods)
                 attention = {label: to_arrays(method.attention()) for label, method in methods_of.items()}
                 write_artifacts(tables, target, attention, overwrite=work.overwrite)
@@ -272,6 +272,8 @@ def load(
         with profiler.part("loading the teacher"):
             teacher = load_teacher(config.teacher, work)
         profiler.notes["precision"] = f"{teacher.choice.name}, {teacher.choice.reason}"
+        steps = ", ".join(f"{name} {spent:.1f} s" for name, spent in teacher.loading.seconds.items())
+        profiler.notes["loading"] = steps
         config.specs(teacher)
         with profiler.part("preparing the text"):
             corpus = text.wait()

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import ctypes
 import faulthandler
 import os
 import signal
 import sys
+import threading
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache, partial
 from typing import Any, NoReturn
 
@@ -22,6 +24,7 @@ from wordstill.errors import UsageError, unknown_name
 PRECISIONS = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 ISA_VARIABLE, ISA_WITHOUT_AMX = "ONEDNN_MAX_CPU_ISA", "AVX512_CORE_FP16"
 PROBE_SECONDS = 10
+DRIVER = "libcuda.so.1"
 
 
 def choose_device(wanted: str) -> torch.device:
@@ -35,6 +38,32 @@ def choose_device(wanted: str) -> torch.device:
         known = "auto, cpu or cuda" if torch.cuda.is_available() else "auto or cpu; there is no GPU here"
         raise UsageError(f"The device {wanted!r} cannot be used here. Use {known}.") from error
     return device
+
+
+@contextmanager
+def waking(wanted: str) -> Iterator[None]:
+    """Start the GPU that is wanted, if there is one, while the block does something else.
+
+    Its driver and its library for products need a second or more at first, mostly without the interpreter's lock.
+    """
+    thread = threading.Thread(target=_wake, args=(wanted,), daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        thread.join()
+
+
+def _wake(wanted: str) -> None:
+    with suppress(Exception):  # Whoever uses the GPU then says what is wrong with it.
+        if torch.version.cuda is None or wanted == "cpu":
+            return
+        # torch would hold the lock meanwhile.
+        ctypes.CDLL(DRIVER).cuInit(0)
+        device = choose_device(wanted)
+        if device.type == "cuda":
+            square = torch.ones(64, 64, dtype=torch.bfloat16, device=device)
+            torch.matmul(square, square).cpu()
 
 
 def synchronize() -> None:

@@ -15,6 +15,7 @@ import torch
 
 from wordstill.core.files import sha256_of
 from wordstill.core.guard import ByUser
+from wordstill.core.progress import without_collections
 from wordstill.errors import MissingExtra, TeacherError, UsageError, in_one_line
 from wordstill.teacher.elmo.elmo_files import is_elmo, load_elmo
 from wordstill.vectors import WordVectors
@@ -43,6 +44,14 @@ AUTO_CLASSES: dict[ModelKind, str] = {
     "masked language model": "AutoModelForMaskedLM",
     "translator": "AutoModelForSeq2SeqLM",
 }
+
+
+def import_transformers() -> None:
+    """Import what every model needs, beforehand."""
+    with without_collections():
+        import transformers.modeling_utils
+
+        transformers.AutoModel, transformers.AutoTokenizer  # noqa: B018  (which are imported on first use)
 
 
 def load_model_and_tokenizer(name: str | Path, kind: ModelKind = "teacher") -> tuple[Any, Any]:
@@ -161,7 +170,7 @@ def _load(source: str, name: str, kind: ModelKind, *, online: bool) -> tuple[Any
 
     options = {"local_files_only": not online, "trust_remote_code": False}
     try:
-        with quiet():
+        with quiet(), without_collections():
             config = transformers.AutoConfig.from_pretrained(source, **options)
             tokenizer = transformers.AutoTokenizer.from_pretrained(source, **options)
             model, report = getattr(transformers, AUTO_CLASSES[kind]).from_pretrained(

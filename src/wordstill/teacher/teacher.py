@@ -11,13 +11,20 @@ from typing import Any
 import numpy as np
 import torch
 
+from wordstill.core.progress import Profiler
 from wordstill.core.ragged import Ints, offsets_of
 from wordstill.errors import TeacherError, in_one_line, unknown_name
 from wordstill.teacher.batch import Batch, DeviceBatch, DeviceLoader
-from wordstill.teacher.device import choose_device
+from wordstill.teacher.device import choose_device, waking
 from wordstill.teacher.forward import Forward, check_hooks, pack_if_same
 from wordstill.teacher.gathering import trial_batch
-from wordstill.teacher.loading import Pooled, declared_pooling, fingerprint, load_model_and_tokenizer
+from wordstill.teacher.loading import (
+    Pooled,
+    declared_pooling,
+    fingerprint,
+    import_transformers,
+    load_model_and_tokenizer,
+)
 from wordstill.teacher.precision import Choice, TrialMemory, fastest, in_precision, is_tried
 from wordstill.teacher.states import NonFiniteMonitor, WordStates
 from wordstill.teacher.tokenizer import SubwordTokenizer, text_limit
@@ -65,6 +72,7 @@ class Teacher:
         dtype: What its states are in.
         precision: The name of its `dtype`.
         choice: What it runs in, and why.
+        loading: How long each step of loading it took.
         parameters: Number of its weights.
 
     Raises:
@@ -72,8 +80,15 @@ class Teacher:
         UsageError: A setting is wrong.
     """
 
-    def __init__(self, model: Any, tokenizer: Any, config: TeacherConfig, recorded: str | None = None) -> None:
-        self.config = config
+    def __init__(
+        self,
+        model: Any,
+        tokenizer: Any,
+        config: TeacherConfig,
+        recorded: str | None = None,
+        loading: Profiler | None = None,
+    ) -> None:
+        self.config, self.loading = config, loading or Profiler()
         self.tokenizer = SubwordTokenizer(tokenizer, config.name)
         self.limit = text_limit(model, self.tokenizer, config.max_length)
         self.device = choose_device(config.device)
@@ -90,11 +105,12 @@ class Teacher:
         self._n_embeddings = int(model.get_input_embeddings().num_embeddings)
         probe = torch.from_numpy(self._probe())
         tried = is_tried(model, config.dtype, self.device)
-        if tried:
-            memory = TrialMemory(self.fingerprint)
-            ready, self.choice = fastest(model.eval(), probe, self.depth, config.name, memory, recorded)
-        else:
-            ready = in_precision(model.eval(), config.dtype, self.device, probe, self.depth, config.name)
+        with self.loading.part("precision"):
+            if tried:
+                memory = TrialMemory(self.fingerprint)
+                ready, self.choice = fastest(model.eval(), probe, self.depth, config.name, memory, recorded)
+            else:
+                ready = in_precision(model.eval(), config.dtype, self.device, probe, self.depth, config.name)
         self.dtype: torch.dtype = ready.dtype
         self.precision = str(self.dtype).removeprefix("torch.")
         if not tried:
@@ -105,8 +121,9 @@ class Teacher:
         self.forward = Forward(ready, self.depth, config.name, pad_id)
         self.to_device = DeviceLoader(self.device)
         self._monitor = NonFiniteMonitor[DeviceBatch]()
-        check_hooks(self.forward, self._probe(), self.device)
-        self._choose_attention()
+        with self.loading.part("first batches"):
+            check_hooks(self.forward, self._probe(), self.device)
+            self._choose_attention()
 
     @classmethod
     def from_pretrained(cls, name: str | Path, *, device: str = "auto", dtype: str = "auto") -> Teacher:
@@ -116,8 +133,13 @@ class Teacher:
     @classmethod
     def from_config(cls, config: TeacherConfig, recorded: str | None = None) -> Teacher:
         """Load a teacher; with dtype ``auto`` in the choice that a run which is resumed recorded, if there is one."""
-        model, tokenizer = load_model_and_tokenizer(config.name)
-        return cls(model, tokenizer, config, recorded)
+        loading = Profiler()
+        with waking(config.device):
+            with loading.part("importing transformers"):
+                import_transformers()
+            with loading.part("reading the model"):
+                model, tokenizer = load_model_and_tokenizer(config.name)
+        return cls(model, tokenizer, config, recorded, loading)
 
     @property
     def model(self) -> Any:
