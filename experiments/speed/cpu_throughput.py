@@ -178,7 +178,7 @@ def _sentence_transformer(teacher: str) -> Any:
     from sentence_transformers import SentenceTransformer
     from transformers.utils import logging
 
-    logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+    logging.disable_progress_bar()
     peer = SentenceTransformer(str(embedded_teacher() if teacher == NAME else teacher), device="cpu")
     peer.max_seq_length = LONGEST
     return peer

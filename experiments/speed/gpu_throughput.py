@@ -200,8 +200,7 @@ def random_model(shape: str, tokenizer: Path | None = None) -> tuple[Any, Any]:
 
     kind, sizes = SHAPES[shape]
     torch.manual_seed(0)
-    # transformers does not type it.
-    model = AutoModel.from_config(AutoConfig.for_model(kind, **sizes))  # type: ignore[no-untyped-call]
+    model = AutoModel.from_config(AutoConfig.for_model(kind, **sizes))
     return model, AutoTokenizer.from_pretrained(str(tokenizer or embedded_teacher()))
 
 

@@ -159,8 +159,8 @@ def _tiny_teacher(folder: Path) -> Path:
         num_attention_heads=1,
         intermediate_size=TINY_WIDTH,
     )
-    logging.disable_progress_bar()  # type: ignore[no-untyped-call]
-    BertModel(config).save_pretrained(folder)  # type: ignore[no-untyped-call]
+    logging.disable_progress_bar()
+    BertModel(config).save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return folder
 

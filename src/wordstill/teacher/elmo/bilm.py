@@ -48,7 +48,7 @@ def make_tokenizer() -> Any:
     backend.post_processor = processors.TemplateProcessing(
         single="<S> $A </S>", special_tokens=[("<S>", BEGIN_TEXT), ("</S>", END_TEXT)]
     )
-    return PreTrainedTokenizerFast(  # type: ignore[no-untyped-call]
+    return PreTrainedTokenizerFast(
         tokenizer_object=backend, bos_token="<S>", eos_token="</S>", pad_token="<pad>", model_max_length=LONGEST_TEXT
     )
 
@@ -99,7 +99,7 @@ def _names_of_bytes() -> dict[int, str]:
 ACTIVATIONS = {"relu": torch.relu, "tanh": torch.tanh}
 
 
-class ElmoConfig(PretrainedConfig):  # type: ignore[no-untyped-call]
+class ElmoConfig(PretrainedConfig):  # type: ignore[misc]
     """Sizes of an `ElmoModel`, by the names of ``options.json``."""
 
     model_type = "elmo"
@@ -147,7 +147,7 @@ class Tokens(NamedTuple):
         return states.gather(1, self.of_subword[:, :, None].expand(-1, -1, states.shape[2]))
 
 
-class ElmoModel(PreTrainedModel):
+class ElmoModel(PreTrainedModel):  # type: ignore[misc]
     r"""ELMo: layer 0 is the token by its characters, twice; layers 1 and 2 are those of the LSTMs, both directions.
 
     Characters are embedded and convolved with filters of several widths, of which the maximum over places is taken;
@@ -183,7 +183,7 @@ class ElmoModel(PreTrainedModel):
         # In front of all other lists of modules: layers are found as the first list of this length.
         self.layers = nn.ModuleList(BidirectionalLayer(config, number) for number in range(config.num_hidden_layers))
         self.embedder = CharacterEncoder(config)
-        self.post_init()  # type: ignore[no-untyped-call]
+        self.post_init()
 
     def get_input_embeddings(self) -> nn.Module:
         """The characters by subword."""
