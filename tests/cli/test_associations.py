@@ -160,7 +160,7 @@ def test_answers_are_kept_and_the_list_is_written(answer, tmp_path):
     assert len((tmp_path / "list.txt").read_text().split()) == 4
     # The same command resumes: what it wrote before is replaced, what another wrote is not.
     assert answer(["n", "q"], *ask).code == 0
-    assert "refused   1" in answer(["q"], *ask).out
+    assert "rejected  1" in answer(["q"], *ask).out
     (tmp_path / "list.txt").write_text("mine\n")
     done = answer(["y"], *ask)
     assert (done.code, "exists already" in done.err) == (2, True)
@@ -191,6 +191,7 @@ def test_proposals_for_an_editor(answer, tmp_path):
         (("--ask",), "w0", 2, "need --decisions FILE"),
         ((), "nowhere", 2, "nowhere"),
         ((), ",", 2, "There are no seed words"),
+        ((), "nowhere.txt", 2, "Cannot read nowhere.txt"),
         (("--ranking", "best"), "w0", 2, "Unknown ranking 'best'"),
         (("--ask", "--json", "--decisions", "d.tsv"), "w0", 2, "cannot be combined"),
     ],
@@ -216,7 +217,7 @@ def test_regress(cli, tmp_path):
     done = cli(*arguments, "--on", "party,year")
     assert done.code == 0, done.err
     assert "40 uses in 40 documents of 42" in done.out
-    assert "1 document without a value of party,year" in done.out
+    assert "1 document without a value of party or year" in done.out
     assert "With more party=B, nearer to: w" in done.out and "With less party=B, nearer to: w" in done.out
     report = json.loads(cli(*arguments, "--on", "party,year", "--json").out)
     assert [one["name"] for one in report["coefficients"]] == ["party=B", "year"]

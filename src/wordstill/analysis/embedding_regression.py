@@ -141,6 +141,7 @@ def embedding_regression(
     weights = np.ones(len(vectors)) if counts is None else np.asarray(counts, dtype=np.float64)
     fitted = _Fit.of(np.asarray(vectors, dtype=np.float64), design, weights)
     random = np.random.default_rng(checked_seed(seed))
+    _refuse_lone_rows(fitted, design)
     columns = range(1, len(design.names))
     coefficients = tuple(_coefficient(fitted, design.names[column], column, permutations, random) for column in columns)
     return EmbeddingRegression(design, coefficients, fitted.coefficients[0], len(vectors), float(weights.sum()))
@@ -158,6 +159,12 @@ class _Fit:
     """Pseudo-inverse of the design, (columns, rows)."""
     coefficients: Floats
     """(columns, dim)"""
+
+    @property
+    def leverage(self) -> Floats:
+        """How much each row decides what is fitted to it, from 0 to 1, (rows,)."""
+        leverage: Floats = np.einsum("ij,ji->i", self.design, self.inverse)
+        return leverage
 
     @classmethod
     def of(cls, vectors: Floats, design: Design, weights: Floats) -> _Fit:
@@ -182,6 +189,20 @@ class _Fit:
         return cls(scaled, vectors * root, root, inverse, inverse @ (vectors * root))
 
 
+def _refuse_lone_rows(fit: _Fit, design: Design) -> None:
+    """A row that alone decides a coefficient cannot be left out by the jackknife."""
+    lone = int((fit.leverage >= FULL_LEVERAGE).sum())
+    if not lone:
+        return
+    names = [name for name, column in zip(design.names, design.matrix.T) if np.count_nonzero(column) == 1]
+    shown = f" ({', '.join(names[:2])}{', ...' if len(names) > 2 else ''})" if names else ""
+    rows = "1 row alone decides" if lone == 1 else f"{lone:,} rows each alone decide"
+    raise DataError(
+        f"{rows} a coefficient{shown}. Leave out the field whose values are so rare, or join them: years to decades, "
+        "for example."
+    )
+
+
 def _coefficient(fit: _Fit, name: str, column: int, permutations: int, random: np.random.Generator) -> Coefficient:
     vector = fit.coefficients[column]
     square = float(vector @ vector)
@@ -202,11 +223,7 @@ def _coefficient(fit: _Fit, name: str, column: int, permutations: int, random: n
 def _jackknife(fit: _Fit, column: int, square: float) -> tuple[float, float]:
     """The squared length of a coefficient without bias, and its standard error."""
     residuals = fit.vectors - fit.design @ fit.coefficients
-    leverage = np.einsum("ij,ji->i", fit.design, fit.inverse)
-    free = leverage < FULL_LEVERAGE
-    if not free.all():
-        # A row that alone decides a coefficient cannot be left out.
-        raise DataError(f"{int((~free).sum())} row(s) alone decide a coefficient. Leave out fields with rare levels.")
+    leverage = fit.leverage
     steps = residuals * (fit.inverse[column] / (1 - leverage))[:, None]
     without = ((fit.coefficients[column] - steps) ** 2).sum(axis=1)
     rows = len(without)

@@ -1,8 +1,8 @@
-"""Word lists that grow: ranked candidates from seed words, accepted or refused one by one.
+"""Word lists that grow: ranked candidates from seed words, accepted or rejected one by one.
 
 ``centroid`` ranks words by the cosine with the mean of the accepted words (seeds among them) less a part of the mean of
-the refused ones (Rocchio 1971), ``maximum`` by the largest cosine with an accepted word less the same part of the
-largest with a refused one: the first keeps to one topic, the second follows each seed. The decisions are a file of
+the rejected ones (Rocchio 1971), ``maximum`` by the largest cosine with an accepted word less the same part of the
+largest with a rejected one: the first keeps to one topic, the second follows each seed. The decisions are a file of
 lines ``y``, ``n`` or ``?``, a tab and a word, which is all the state there is.
 """
 

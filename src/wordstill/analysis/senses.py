@@ -199,6 +199,11 @@ class Senses:
         senses = self._described(word, uses, members, centroids)
         return WordSenses(word, kept, senses, strength, enough, centroids)
 
+    @cached_property
+    def _candidates(self) -> list[str]:
+        """Words that may have several senses, unlike punctuation marks. Methods that learn have no row for some."""
+        return [word for word in self.occurrences.words if word in self.table and any(map(str.isalnum, word))]
+
     def find(self, word: str) -> str | None:
         """The word as it stands in the table, in lower case if need be; None where it has no row or no occurrence."""
         forms = (form for form in (word, word.lower()) if form in self.occurrences and form in self.table)
@@ -207,9 +212,9 @@ class Senses:
     def clearest(self, number: int, *, progress: bool = False) -> list[WordSenses]:
         """The words with several senses whose first split is the most predictable."""
         found: list[tuple[float, str]] = []
-        with count_bar("senses", len(self.occurrences.words), "words", show=progress) as bar:
-            for word in self.occurrences.words:
-                if word in self.table and len(senses := self.of(word)) > 1:
+        with count_bar("senses", len(self._candidates), "words", show=progress) as bar:
+            for word in self._candidates:
+                if len(senses := self.of(word)) > 1:
                     found.append((-senses.strength, word))
                 bar.update(1)
         return [self.of(word) for _, word in sorted(found)[:number]]
@@ -269,18 +274,17 @@ class Senses:
         Rows of words do not change.
 
         Args:
-            words: Words whose senses to add; by default all whose occurrences were kept.
+            words: Words whose senses to add; by default all whose occurrences were kept, but no punctuation marks.
             progress: Show a progress bar.
         """
-        wanted = [self.find(word) or word for word in (self.occurrences.words if words is None else words)]
+        wanted = self._candidates if words is None else [self.find(word) or word for word in words]
         labels: list[str] = []
         rows: list[Floats] = []
         counts: list[int] = []
         with count_bar("senses", len(wanted), "words", show=progress) as bar:
             for word in wanted:
-                # Methods that learn leave out words that they never drew.
-                found = self.of(word) if words is not None or word in self.table else None
-                if found is not None and len(found) > 1:
+                found = self.of(word)
+                if len(found) > 1:
                     labels += [sense.label for sense in found.senses]
                     rows += [sense.vector for sense in found.senses]
                     counts += [round(sense.share * found.kept.total) for sense in found.senses]

@@ -40,6 +40,8 @@ def argument(metavar: str, help: str, **settings: Any) -> Any:
 TEACHER, VOCABULARY, TEXT, GROUPS = "Teacher", "Vocabulary", "Text", "Groups and folds"
 """Panels of the help, below the options that most people use."""
 
+WORD_LISTS = (".txt", ".tsv", ".csv")
+"""How names of files with words end; such a name is not taken for a word where the file is missing."""
 PLUGINS = {
     "distill": "wordstill.methods",
     "train": "wordstill.baselines",
@@ -309,7 +311,7 @@ def words_or_file(text: str) -> list[str]:
     """The words of a file with one per line, or of a text with commas between them."""
     from wordstill.core.text_io import read_word_list
 
-    if Path(text).is_file():
+    if Path(text).is_file() or (Path(text).suffix in WORD_LISTS and "," not in text):
         return list(read_word_list(Path(text)))
     return [word.strip() for word in text.split(",") if word.strip()]
 

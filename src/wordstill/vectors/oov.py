@@ -76,9 +76,9 @@ class UnknownWord(UsageError, KeyError):
         near = near_in_spelling(self.word, self._words)
         guess = f" Near it in spelling: {', '.join(map(repr, near))}." if near else ""
         return (
-            f"The word {self.word!r} is not among the {len(self._words):,} words.{guess} To get a vector for it: "
-            "--unknown teacher, ngrams or spelling (with_backoff), or distill again with --words (words=) or a lower "
-            "--min-count (min_count=)."
+            f"The word {self.word!r} is not among the {len(self._words):,} words.{guess} To get a vector for it, "
+            "distill again with --words (words=) or a lower --min-count (min_count=); similar, analogy, encode and "
+            "evaluate can also estimate one: --unknown teacher, ngrams or spelling (with_backoff)."
         )
 
 

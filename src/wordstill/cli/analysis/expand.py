@@ -22,7 +22,7 @@ EXAMPLES = """\
 wordstill expand profit,revenue,earnings --table vectors
 wordstill expand seeds.txt --table vectors --ask --decisions decisions.tsv --out list.txt
 wordstill expand seeds.txt --table vectors --decisions decisions.tsv --propose 100"""
-ANSWERS = "y accepts, n refuses, u undoes the last answer, q quits; every answer is saved"
+ANSWERS = "y accepts, n rejects, u undoes the last answer, q quits; every answer is saved"
 
 
 def command(
@@ -142,7 +142,7 @@ def _summary(state: Expansion) -> None:
         {
             "seeds": f"{len(state.seeds):,}",
             "accepted": f"{decided.count(True):,}",
-            "refused": f"{decided.count(False):,}",
+            "rejected": f"{decided.count(False):,}",
             "open": f"{decided.count(None):,}",
         }
     )

@@ -88,7 +88,7 @@ def command(
     show_facts(
         {
             "word": f"{word}: {count_text(facts['uses'], 'use')} in {count_text(facts['used'], unit)} of {len(rows):,}",
-            **({"left out": f"{count_text(lost, unit)} without a value of {on}"} if lost else {}),
+            **({"left out": f"{count_text(lost, unit)} without a value of {' or '.join(fields)}"} if lost else {}),
             **{f"{name}, compared with": level for name, level in design.references.items()},
         }
     )

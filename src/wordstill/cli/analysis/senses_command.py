@@ -143,7 +143,8 @@ def _warn_if_unsound(found: Senses) -> None:
     if found.map.cosine < SOUND:
         warn(
             f"The kept occurrences fit this table badly (cosine {found.map.cosine:.2f} on held-out words), so "
-            "neighbors and vectors of senses are unreliable. Use more text, or a table of still or ase."
+            "neighbors and vectors of senses are unreliable. Use more text, keep occurrences of more words, or use a "
+            "table of still or ase."
         )
 
 
