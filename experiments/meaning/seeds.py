@@ -5,8 +5,9 @@ Example: python -m experiments.meaning.seeds TRIPLES --teacher MODEL --work WORK
 
 A variant names settings of the training or of the distillers, and ``layers``. All are trained with seed 0, several at
 once (``--processes``: one training leaves most of a GPU idle). The best on development data (development.py), with its
-mean vector or without, is trained with the other seeds and without negatives; so are the paper's settings. The raw mean
-is always that of the top half of the layers. A trained seed is kept in the working folder and not trained again.
+mean vector or without, alone or beside the raw mean, is trained with the other seeds and without negatives; so are
+the paper's settings. The raw mean is always that of the top half of the layers. A trained seed is kept in the working
+folder and not trained again.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch.nn.functional import normalize
 
 from experiments.meaning.development import choose, development
 from experiments.meaning.distillers import BASE, variant
@@ -50,7 +52,10 @@ from wordstill.vectors import WordVectors
 MODULE = "experiments.meaning.seeds"
 TOP, RAW, LIU, STATIC, PAPER = "top-half", "raw", "Liu et al. 2020", "static vectors", "paper"
 ABLATION = ", without negatives"
-SCALINGS: tuple[Scaling, ...] = ("standardised", "whitened")
+SCALINGS: tuple[Scaling, ...] = ("standardised", "scaled", "whitened")
+CANDIDATES = ("meaning", "meaning-centred")
+WITH_RAW = "raw and "
+"""Before a kind: both vectors, each made one long, end to end, so that a cosine is the mean of both cosines."""
 FOLDERS = re.compile(r"/?(?:[\w.-]+/)+")
 """Of a path; records name files without them."""
 LIU_TEXTS, SEARCHED = 20_000, 200_000
@@ -186,11 +191,19 @@ class Study:
     def distilled(self, jobs: Iterable[Job], kinds: Sequence[str]) -> dict[str, Representation]:
         """Vectors of trained distillers by ``kind (job)``."""
         found: dict[str, Representation] = {}
+        raw = self.of_all_layers(TOP, layer_mean)
         for job in jobs:
             distillers = job.distillers(StateReader(self.teacher, job.layers).shape)
             for kind in kinds:
-                found[f"{kind} ({job.name})"] = self.of_all_layers(job.layers, distillers.representation(kind))
+                own = distillers.representation(kind.removeprefix(WITH_RAW))
+                of_all = self.of_all_layers(job.layers, own)
+                found[f"{kind} ({job.name})"] = together(raw, of_all) if kind.startswith(WITH_RAW) else of_all
         return found
+
+
+def together(*parts: Representation) -> Representation:
+    """Vectors of several kinds end to end, each made one long."""
+    return lambda states: torch.cat([normalize(part(states).float(), dim=1) for part in parts], dim=1)
 
 
 def main() -> None:
@@ -214,14 +227,17 @@ def main() -> None:
     again = {name: variants[name] for name in dict.fromkeys((PAPER, chosen)) if name in variants}
     without = {name + ABLATION: (layers, replace(one, negatives=False)) for name, (layers, one) in again.items()}
     seeds = range(options.seeds)
-    jobs = study.jobs(again if options.only_chosen else again | without, seeds)
+    rest = seeds if options.rest_seeds is None else range(options.rest_seeds)
+    jobs = study.jobs({chosen: variants[chosen]}, seeds)
+    if not options.only_chosen:
+        jobs += study.jobs({name: one for name, one in (again | without).items() if name != chosen}, rest)
     study.train(jobs)
     representations = study.raw()
     vectors = WordVectors.load(options.vectors)
     texts = [corpus.text(number) for number in range(min(LIU_TEXTS, len(corpus)))]
     liu = LiuTransform.fit_texts(StateReader(teacher, TOP), texts, vectors)
     representations[LIU] = study.of_all_layers(TOP, liu)
-    representations |= study.distilled(jobs, list(dict.fromkeys(("meaning", "context", kind))))
+    representations |= study.distilled(jobs, list(dict.fromkeys((*CANDIDATES, "context", kind))))
     with record.timed("tasks"):
         encoder = WithTables(StateEncoder(StateReader(teacher, "all"), representations), {STATIC: vectors})
         evaluation = evaluate_in_context(encoder, options.task or list(IN_CONTEXT), limit=options.limit)
@@ -233,7 +249,7 @@ def main() -> None:
 
 def chosen_on_development(study: Study, jobs: Sequence[Job], sentences: Iterable[str]) -> tuple[str, str]:
     """Kind and variant that are best on development data."""
-    kinds = ("meaning", "meaning-centred")
+    kinds = [*CANDIDATES, *(WITH_RAW + kind for kind in CANDIDATES)]
     candidates = {f"{kind} ({job.name})": (kind, job.name.partition(", seed")[0]) for job in jobs for kind in kinds}
     with study.record.timed("development"):
         judged = development(
@@ -252,7 +268,8 @@ def scores_of(evaluation: Evaluation, seeds: Sequence[int]) -> dict[str, dict[st
         first = f", seed {seeds[0]})"
         if ", seed " in name and not name.endswith(first):
             continue
-        runs = [name.replace(first, f", seed {seed})") for seed in seeds] if first in name else [name]
+        every = [name.replace(first, f", seed {seed})") for seed in seeds] if first in name else [name]
+        runs = [run for run in every if run in evaluation.scores]
         label = name.replace(first, ")")
         found[label] = {}
         for row in evaluation.scores[name]:
@@ -311,6 +328,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--variant", action="append", default=[], metavar="NAME:FIELD=VALUE,...")
     parser.add_argument("--only-chosen", action="store_true", help="neither the paper's settings nor ablations")
     parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--rest-seeds", type=int, metavar="N", help="of the paper's settings and of ablations")
     parser.add_argument("--processes", type=int, default=1, help="trainings at once")
     parser.add_argument("--seconds", type=float, help="time limit of each training")
     parser.add_argument("--task", action="append", help="run only these tasks")

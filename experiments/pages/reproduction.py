@@ -9,7 +9,7 @@ from typing import Any
 from experiments.record import RESULTS, current_command
 from wordstill.baselines import BASELINES
 from wordstill.evaluation.report.published import PAPERS
-from wordstill.reproduction import TablePlan, find_plan, plan_names
+from wordstill.reproduction import find_plan, plan_names
 
 Content = Mapping[str, Any]
 NO_ROW, NOTHING = "no printed row", "–"
@@ -28,7 +28,6 @@ def _tables(record: Content) -> dict[str, Content]:
 
 def _table(name: str, records: Sequence[Content]) -> str:
     plan = find_plan(name)
-    assert isinstance(plan, TablePlan)
     lines = [f"## {PAPERS[plan.paper]}, Table {plan.number}", ""]
     for record in records:
         table = _tables(record)[name]

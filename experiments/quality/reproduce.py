@@ -19,7 +19,7 @@ import torch
 
 from experiments.quality.scoring import rounded
 from experiments.record import machine, origin, result_parser, write_json
-from wordstill.reproduction import ReproduceConfig, Reproduction, TablePlan, find_plan, reproduce
+from wordstill.reproduction import ReproduceConfig, Reproduction, find_plan, reproduce
 from wordstill.reproduction.reproducing import open_text
 from wordstill.teacher import TeacherConfig
 
@@ -37,10 +37,13 @@ def main() -> None:
         systems=tuple(options.system),
         lexicon=options.lexicon,
         workers=options.workers,
+        triples=options.triples,
+        there=options.there,
+        back=options.back,
+        masked=options.masked,
     )
     for name in options.tables:
         plan = find_plan(name)
-        assert isinstance(plan, TablePlan)
         start = time.monotonic()
         found = reproduce(plan, [options.text], options.work, config, say=lambda line: print(line, flush=True))
         seconds = round(time.monotonic() - start, 1)
@@ -75,6 +78,10 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--no-baselines", action="store_true")
     parser.add_argument("--lexicon", default=ReproduceConfig.lexicon)
     parser.add_argument("--workers", type=int, default=1, help="threads of gensim")
+    parser.add_argument("--triples", type=int, default=ReproduceConfig.triples, help="targets, for tables of meaning")
+    parser.add_argument("--masked", help="masked language model, for tables of meaning")
+    parser.add_argument("--there", help="translator from the language of the text, for tables of meaning")
+    parser.add_argument("--back", help="translator back into it")
     return parser.parse_args()
 
 

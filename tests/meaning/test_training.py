@@ -189,3 +189,10 @@ def test_layers_of_any_size_count_alike(toy_states, scaling):
     torch.testing.assert_close(sizes, torch.ones(2), rtol=0.1, atol=0.0)
     means = found.mean(dim=0).norm(dim=1)
     assert (means < 1.0).all() == (scaling == "standardised")
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU, which is what records steps")
+def test_a_gpu_takes_the_same_steps(triples):
+    plain = replace(QUICK, distiller=replace(SHAPE, dropout=0.0))
+    here, there = (train(triples, plain, device=device) for device in ("cpu", "cuda"))
+    assert [value for _, value in there.history] == pytest.approx([value for _, value in here.history], rel=0.01)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -22,6 +22,7 @@ from wordstill.core.settings import Config, Range
 from wordstill.errors import DataError, Interrupted, UsageError
 from wordstill.meaning.distiller import Diagnosis, DistillerConfig, Distillers, diagnose, distil, loss
 from wordstill.meaning.state_cache import DeviceStates, StateCache
+from wordstill.methods.learning.rows import Replayed
 from wordstill.teacher.device import to_arrays, to_tensors
 
 MOMENTS = ("exp_avg", "exp_avg_sq")
@@ -145,12 +146,19 @@ class _Run:
         self.distillers = Distillers(*states.shape, config.distiller).to(device)
         if config.distiller.scaling != "none":
             self.distillers.find_scale(self._some_words())
+        on_gpu = device.type == "cuda"
+        # What is captured as a graph reads the rate where it lies.
+        self.rate = torch.tensor(config.learning_rate, device=device) if on_gpu else config.learning_rate
         self.optimizer = torch.optim.AdamW(
             self.distillers.parameters(),
-            lr=config.learning_rate,
+            lr=self.rate,
             weight_decay=config.weight_decay,
-            fused=device.type == "cuda",
+            fused=on_gpu,
+            capturable=on_gpu,
         )
+        # Drawn vectors keep a graph of gradients beyond their step, which a capture must not meet.
+        replayed = self.states.resident and not config.distiller.variational
+        self.learn: Callable[[Tensor], None] = Replayed(self._learn, config.batch) if replayed else self._learn
         self.steps_per_epoch = -(-len(self.training) // config.batch)
         self.check_every = max(1, self.steps_per_epoch // config.checks_per_epoch)
         self.progress = Progress()
@@ -180,7 +188,7 @@ class _Run:
             self.distillers.eval(),
             self.progress.history,
             self.progress.best,
-            diagnose(self.distillers, self.states.take(self.validation[:VALIDATION_BATCH])),
+            diagnose(self.distillers, self.states.take(self.states.placed(self.validation[:VALIDATION_BATCH]))),
             (time.monotonic() - started) / max(epochs, 1e-9),
         )
 
@@ -235,42 +243,50 @@ class _Run:
         if "cuda" in random and device.type == "cuda":
             torch.cuda.set_rng_state(random["cuda"])
 
-    def _batches(self) -> Iterator[NDArray[np.int64]]:
+    def _batches(self) -> Iterator[Tensor]:
         """Batches from where the training is, in an order that depends on the seed and the epoch only."""
         first_epoch, done = divmod(self.progress.step, self.steps_per_epoch)
         for epoch in range(first_epoch, self.config.max_epochs):
-            order = np.random.default_rng([self.config.seed, epoch]).permutation(self.training)
+            order = self.states.placed(np.random.default_rng([self.config.seed, epoch]).permutation(self.training))
             for number in range(done, self.steps_per_epoch):
                 yield order[number * self.config.batch : (number + 1) * self.config.batch]
             done = 0
 
-    def batches_for_ever(self) -> Iterator[NDArray[np.int64]]:
+    def batches_for_ever(self) -> Iterator[Tensor]:
         """Batches of one epoch after another, without regard to the progress."""
         while True:
             yield from self._batches()
 
-    def step_at(self, numbers: NDArray[np.int64], rate: float) -> float:
+    def step_at(self, numbers: Tensor, rate: float) -> float:
         """One step at a learning rate; returns the loss before it."""
         self.distillers.train()
-        for group in self.optimizer.param_groups:
-            group["lr"] = rate
+        self._set_rate(rate)
         self.optimizer.zero_grad(set_to_none=True)
         value = self._loss(numbers)
         value.backward()  # type: ignore[no-untyped-call]
         self.optimizer.step()
         return float(value.detach())
 
-    def _step(self, numbers: NDArray[np.int64]) -> None:
+    def _step(self, numbers: Tensor) -> None:
         self.distillers.train()
         step = self.progress.step + 1
+        self._set_rate(self.config.learning_rate * min(1.0, step / max(1, self.config.warm_up)))
+        self.learn(numbers)
+        self.progress.step = step
+
+    def _set_rate(self, rate: float) -> None:
+        if isinstance(self.rate, Tensor):
+            self.rate.fill_(rate)
+            return
         for group in self.optimizer.param_groups:
-            group["lr"] = self.config.learning_rate * min(1.0, step / max(1, self.config.warm_up))
+            group["lr"] = rate
+
+    def _learn(self, numbers: Tensor) -> None:
         self.optimizer.zero_grad(set_to_none=True)
         self._loss(numbers).backward()  # type: ignore[no-untyped-call]
         self.optimizer.step()
-        self.progress.step = step
 
-    def _loss(self, numbers: NDArray[np.int64]) -> Tensor:
+    def _loss(self, numbers: Tensor) -> Tensor:
         roles = 3 if self.config.negatives else 2
         value = loss(*distil(self.distillers, self.states.take(numbers)[:, :roles]))
         return value + self.distillers.divergence() if self.config.distiller.variational else value
@@ -279,7 +295,7 @@ class _Run:
     def _check(self) -> None:
         self.distillers.eval()
         parts = np.array_split(self.validation, -(-len(self.validation) // VALIDATION_BATCH))
-        value = sum(float(self._loss(part)) * len(part) for part in parts) / len(self.validation)
+        value = sum(float(self._loss(self.states.placed(part))) * len(part) for part in parts) / len(self.validation)
         if not np.isfinite(value):
             raise DataError(
                 f"The validation loss is {value} after {self.progress.step} steps. Lower the learning rate, "
@@ -302,7 +318,7 @@ class _Run:
 
     def _some_words(self) -> Tensor:
         """[n, layers, width] states of words, in their sentences, that are trained on."""
-        return self.states.take(self.training[:CENTRE_WORDS])[:, 0]
+        return self.states.take(self.states.placed(self.training[:CENTRE_WORDS]))[:, 0]
 
 
 @contextmanager

@@ -180,8 +180,18 @@ class DeviceStates:
         fits = device.type == "cuda" and source.nbytes <= GPU_SHARE * torch.cuda.mem_get_info(device)[0]
         self._all = source.rows(slice(None)).to(device) if fits else None
 
-    def take(self, numbers: NDArray[np.int64]) -> Tensor:
-        """[n, 3, layers, width] float32 states of some triples."""
+    @property
+    def resident(self) -> bool:
+        """Whether a GPU keeps all."""
+        return self._all is not None
+
+    def placed(self, numbers: NDArray[np.int64]) -> Tensor:
+        """Numbers of triples where they are looked up."""
+        found = torch.from_numpy(numbers)
+        return found if self._all is None else found.to(self.device)
+
+    def take(self, numbers: Tensor) -> Tensor:
+        """[n, 3, layers, width] float32 states of some triples, by numbers that are placed."""
         if self._all is not None:
-            return self._all[torch.from_numpy(numbers).to(self.device)].float()
-        return self.source.rows(numbers).to(self.device).float()
+            return self._all[numbers].float()
+        return self.source.rows(numbers.numpy()).to(self.device).float()
