@@ -1,115 +1,100 @@
 """Workers that share one GPU, compared with one process, and the driver's peak memory for each number of them.
 
-Every row is a process of its own over the same prepared text. The clock starts when all workers have loaded the
-model and read a little, and ends when the last shard's sums are stored; `one process` reads the whole text without
-storing anything. The driver adds up the sums meanwhile.
+All rows are over the same prepared text, read several times, so that fixed costs do not decide. `start` is the time
+until all workers have loaded the model and the text; then each reads a little, and the clock starts. `read` ends when
+the sums of the last shard are stored, `added` when the driver has added them all. One process reads the whole text in
+one piece and stores nothing. The steady speed is that between the first and the last tenth of the words.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
+import gc
+import hashlib
+import os
 import resource
+import shutil
 import subprocess
-import sys
 import time
-from contextlib import closing
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import numpy as np
 import torch
 
-from experiments.speed.common import Row, met, save, show
+from experiments.speed.common import Row, add_commit, met, save, show
+from wordstill.core.progress import trim_heap
 from wordstill.corpus import Corpus, PrepareConfig, VocabularyConfig
 from wordstill.corpus.preparation import open_or_prepare
 from wordstill.corpus.sources import embedded_text
 from wordstill.distillation import DistillConfig
-from wordstill.distillation.plan import make_plan
+from wordstill.distillation.engine import Engine, Position, Stage
+from wordstill.distillation.plan import Plan, make_plan
+from wordstill.errors import WordstillError
+from wordstill.methods.base import Observer
 from wordstill.scale.driver import Driver, Totals
 from wordstill.scale.ledger import Claim, Ledger
-from wordstill.scale.partition import Job, Shard, ShardReader, make_shards, with_shard_words
+from wordstill.scale.partition import Job, Shard, make_shards, with_shard_words
 from wordstill.scale.pools import Event, Pool, open_pool
 from wordstill.scale.shared_folder import LocalFolder
 from wordstill.scale.work import Piece
 from wordstill.teacher import Teacher, TeacherConfig
+from wordstill.teacher.device import to_arrays
 from wordstill.teacher.loading import NAME
 
 BENCHMARK = "shared_gpu"
 TITLE = "Workers that share a GPU"
-METHODS = ("still", "ase")
-PROCESS = 0
-"""Among numbers of workers: one process, which reads everything at once."""
-LEAST, FLAT = 0.9, 1.1
+PROCESS, MPS = "0", " with MPS"
+"""Among numbers of workers: one process, which reads everything at once; and NVIDIA's service that lets processes
+compute at the same time."""
+LEAST, FLAT, STEADY = 0.9, 1.1, 0.1
 WARM_UP = 1 << 20
 """The claims of warming up are numbered from here on."""
+START_SECONDS = 120.0
 
 
 def main() -> None:
     """Measure one number of workers after another, print and save."""
     options = _options()
-    if options.one is not None:
-        print(json.dumps(measured(options.one, options)))
-        return
     with TemporaryDirectory(prefix="wordstill-") as folder:
         texts = [str(path) for path in (options.text or [embedded_text()])]
-        store = open_or_prepare(texts, PrepareConfig(), Path(folder), progress=False).path
-        result: dict[str, Any] = {"runs": {}}
-        for number in [PROCESS, *options.workers]:
-            command = [sys.executable, "-m", f"experiments.speed.{BENCHMARK}", str(store), "--one", str(number)]
-            for name in ("teacher", "device", "shard_words", "max_vocab", "ray"):
-                if (value := getattr(options, name)) is not None:
-                    command += [f"--{name.replace('_', '-')}", str(value)]
-            output = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
-            found = json.loads(output.splitlines()[-1])
-            result["runs"][str(number)] = found.pop("run")
-            result |= found
-            print(f"{number or 'one process'}: {result['runs'][str(number)]}", flush=True)
+        corpus = open_or_prepare(texts, PrepareConfig(), Path(folder), progress=False)
+        begun = time.perf_counter()
+        bench = _Bench(corpus, options)
+        result: dict[str, Any] = {**bench.facts(), "loaded": time.perf_counter() - begun, "runs": {}}
+        for name in [PROCESS, *options.workers]:
+            number = int(name.removesuffix(MPS))
+            with _multi_process_service(name.endswith(MPS)) as trouble:
+                try:
+                    result["runs"][name] = trouble or (bench.workers(number) if number else bench.alone())
+                except WordstillError as error:
+                    result["runs"][name] = {"failed": str(error)}
+            print(f"{name}: {result['runs'][name]}", flush=True)
             save(BENCHMARK, result, commit=options.commit)
     show(rows(result), remarks(result))
 
 
-def measured(workers: int, options: argparse.Namespace) -> dict[str, Any]:
-    """Seconds and the driver's memory of a run by so many workers."""
-    config = DistillConfig(
-        METHODS, TeacherConfig(options.teacher, options.device), VocabularyConfig(max_size=options.max_vocab)
-    )
-    config = replace(with_shard_words(config, options.shard_words), folds=0)
-    corpus = Corpus.open(options.text[0])
-    teacher = Teacher.from_config(config.teacher)
-    plan = make_plan(teacher, corpus, config)
-    shards = make_shards(plan, options.shard_words, text_only=True)
-    little = make_shards(plan, 1, text_only=True)[0]
-    if workers == PROCESS:
-        run: dict[str, float] = {"read": _alone(ShardReader.of(plan), shards, little)}
-    else:
-        job = Job(str(corpus.path), config, teacher.choice.name, plan.recipe.to_json())
-        with TemporaryDirectory(prefix="wordstill-") as name:
-            folder = LocalFolder(Path(name))
-            with closing(_Watched(open_pool(job, folder, workers, options.ray))) as pool:
-                pool.warm_up(workers, little)
-                ledger, begun = Ledger(folder), time.perf_counter()
-                Driver(shards, ledger, pool, lambda: Totals(plan, shards, ledger, Path(name))).run()
-                run = {"read": pool.last - begun, "added": time.perf_counter() - begun}
-    run["driver_gb"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e9
-    facts = {"device": teacher.device.type, "shards": len(shards), "rows": len(plan.vocabulary)}
-    if teacher.device.type == "cuda":
-        facts["gpu"] = torch.cuda.get_device_name()
-    return {**facts, "words": corpus.n_words, "run": run}
-
-
 def rows(result: dict[str, Any]) -> list[Row]:
     """The table."""
-    table: list[Row] = [("workers", "words/s", "of one process", "of one worker", "driver's peak memory")]
-    runs, words = result["runs"], result["words"]
-    for number, run in runs.items():
-        shares = [runs[one]["read"] / run["read"] if one in runs else None for one in (str(PROCESS), "1")]
+    titles = ("workers", "words/s, steady", "of one", "words/s, whole pass", "of one", "start", "driver's peak")
+    table: list[Row] = [titles]
+    alone = result["runs"][PROCESS]
+    for name, run in result["runs"].items():
+        if "failed" in run:
+            table.append((name, *[""] * 5, run["failed"]))
+            continue
+        steady = (f"{run['steady']:,.0f}", f"{run['steady'] / alone['steady']:.0%}") if "steady" in run else ("", "")
         table.append(
             (
-                number if int(number) else "one process",
-                f"{words / run['read']:,.0f}",
-                *("" if share is None else f"{share:.0%}" for share in shares),
+                "one process" if name == PROCESS else name,
+                *steady,
+                f"{result['words'] / run['read']:,.0f}",
+                f"{alone['read'] / run['read']:.0%}",
+                f"{run['start']:.0f} s" if "start" in run else "",
                 f"{run['driver_gb']:.2f} GB",
             )
         )
@@ -118,31 +103,136 @@ def rows(result: dict[str, Any]) -> list[Row]:
 
 def remarks(result: dict[str, Any]) -> list[str]:
     """Conditions, and whether the targets are met."""
-    runs = result["runs"]
+    runs = {name: run for name, run in result["runs"].items() if "failed" not in run}
+    methods = ", ".join(result.get("methods", ("still", "ase")))
     said = [
         f"{result.get('gpu', 'a CPU')}; {result['words']:,} words in {result['shards']} shards, {result['rows']:,} "
-        f"words with vectors; {', '.join(METHODS)}."
+        f"words with vectors; {methods}."
     ]
-    if "2" in runs:
-        share = runs[str(PROCESS)]["read"] / runs["2"]["read"]
-        said.append(f"Two workers read {share:.0%} as fast as one process, target {LEAST:.0%}: {met(share >= LEAST)}.")
-    peaks = [run["driver_gb"] for number, run in runs.items() if int(number)]
-    if len(peaks) > 1:
-        ratio = peaks[-1] / peaks[0]
+    for name in (name for name in runs if name.startswith("2")):
+        key = "steady" if "steady" in runs[name] else "read"
+        share = runs[name][key] / runs[PROCESS][key]
+        share = share if key == "steady" else 1 / share
         said.append(
-            f"The driver of most workers takes {ratio:.2f} times the memory of one worker's, limit {FLAT}: "
+            f"{name} workers read {share:.0%} as fast as one process, target {LEAST:.0%}: {met(share >= LEAST)}."
+        )
+    peaks = {int(name.removesuffix(MPS)): run["driver_gb"] for name, run in runs.items() if name != PROCESS}
+    if len(peaks) > 1:
+        ratio = peaks[max(peaks)] / peaks[min(peaks)]
+        said.append(
+            f"The driver of most workers takes {ratio:.2f} times the memory of that of fewest, limit {FLAT}: "
             f"{met(ratio <= FLAT)}."
         )
+    if len(digests := [run["sums"] for run in runs.values() if "sums" in run]) > 1:
+        said.append(f"Sums are the same to the last bit for every number of workers: {met(len(set(digests)) == 1)}.")
     return said
 
 
-def _alone(reader: ShardReader, shards: list[Shard], little: Shard) -> float:
-    """Seconds of one process for everything."""
-    reader.read(little)
-    whole = replace(shards[0], end_window=shards[-1].end_window, end=shards[-1].end)
-    begun = time.perf_counter()
-    reader.read(whole)
-    return time.perf_counter() - begun
+class _Bench:
+    """The model, the text and the shards, loaded once."""
+
+    def __init__(self, corpus: Corpus, options: argparse.Namespace) -> None:
+        teacher, vocabulary = (
+            TeacherConfig(options.teacher, options.device),
+            VocabularyConfig(max_size=options.max_vocab),
+        )
+        config = DistillConfig(tuple(options.method), teacher, vocabulary)
+        self.config = replace(with_shard_words(config, options.shard_words), folds=0)
+        self.corpus, self.repeat, self.ray = corpus, options.repeat, options.ray
+        self.teacher = Teacher.from_config(self.config.teacher)
+        self.plan: Plan = make_plan(self.teacher, corpus, self.config)
+        shards = make_shards(self.plan, options.shard_words, text_only=True)
+        self.little = make_shards(self.plan, 1, text_only=True)[0]
+        self.shards = [
+            replace(shard, number=turn * len(shards) + shard.number) for turn in range(self.repeat) for shard in shards
+        ]
+
+    def facts(self) -> dict[str, Any]:
+        """Conditions."""
+        facts = {"device": self.teacher.device.type, "shards": len(self.shards), "rows": len(self.plan.vocabulary)}
+        if self.teacher.device.type == "cuda":
+            facts["gpu"] = torch.cuda.get_device_name()
+        methods = [request.label for request in self.config.requests]
+        return {**facts, "methods": methods, "words": self.corpus.n_words * self.repeat}
+
+    def alone(self) -> dict[str, float]:
+        """One process for everything."""
+        stage = self.plan.engine.stages[self.shards[0].stage]
+        self.teacher.compile_if_worth(self.corpus.n_words, stage.layers)
+        clock = _Clock()
+        # A little to warm up, then everything.
+        for times, windows in ((1, self.little.end_window), (self.repeat, None)):
+            clock.start()
+            methods = self.plan.build()
+            batches = _Repeated(stage.batches, times, clock, windows)
+            text = Stage(stage.title, batches, [*methods.values()], isolated=False, words=0)
+            Engine(self.teacher, methods, [text]).run()
+            read = clock.seconds()
+        return {"read": read, "steady": clock.steady(), "driver_gb": _peak()}
+
+    def workers(self, number: int) -> dict[str, Any]:
+        """So many workers."""
+        _forget_peak()
+        job = Job(str(self.corpus.path), self.config, self.teacher.choice.name, self.plan.recipe.to_json())
+        with TemporaryDirectory(prefix="wordstill-") as name:
+            folder, clock = LocalFolder(Path(name)), _Clock()
+            with closing(_Watched(open_pool(job, folder, number, self.ray), clock)) as pool:
+                start = pool.wait_for(number)
+                pool.warm_up(self.little)
+                ledger = Ledger(folder)
+                clock.start()
+                sums = Driver(
+                    self.shards, ledger, pool, lambda: Totals(self.plan, self.shards, ledger, Path(name))
+                ).run()
+                run: dict[str, Any] = {"start": start, "read": pool.last - clock.begun, "added": clock.seconds()}
+        assert sums is not None
+        run |= {"steady": clock.steady(), "driver_gb": _peak()}
+        return {**run, "sums": _digest(sums.methods)}
+
+
+class _Clock:
+    """When how many words had been read."""
+
+    def __init__(self) -> None:
+        self.start()
+
+    def start(self) -> None:
+        """From now on."""
+        self.begun, self.times, self.words = time.perf_counter(), [0.0], [0]
+
+    def add(self, words: int) -> None:
+        """Words were read."""
+        self.times.append(self.seconds())
+        self.words.append(self.words[-1] + words)
+
+    def seconds(self) -> float:
+        """Since the start."""
+        return time.perf_counter() - self.begun
+
+    def steady(self) -> float:
+        """Words per second between the first and the last tenth."""
+        total = self.words[-1]
+        start, end = np.interp([STEADY * total, (1 - STEADY) * total], self.words, self.times)
+        return float((1 - 2 * STEADY) * total / (end - start))
+
+
+@dataclass(eq=False)
+class _Repeated:
+    """Batches of a text that is read several times, up to a window."""
+
+    batches: Any
+    times: int
+    clock: _Clock
+    windows: int | None = None
+
+    def since(self, position: Position) -> Iterator[tuple[Position, Any]]:
+        """From the beginning."""
+        for _ in range(self.times):
+            for after, batch in self.batches.since((0, 0)):
+                self.clock.add(batch.n_words)
+                yield after, batch
+                if self.windows is not None and after >= (self.windows, 0):
+                    break
 
 
 @dataclass(eq=False)
@@ -150,7 +240,9 @@ class _Watched(Pool):
     """Workers, and when the last of their parts was stored."""
 
     pool: Pool
+    clock: _Clock
     last: float = 0.0
+    _begun: float = field(default_factory=time.perf_counter)
 
     def idle(self) -> list[int]:
         """Those of the pool."""
@@ -164,7 +256,9 @@ class _Watched(Pool):
         """What the pool says, with a look at the clock."""
         events = self.pool.poll(seconds)
         if failed := [event.failed for event in events if event.failed]:
-            raise RuntimeError(failed[0])
+            raise WordstillError(failed[0])
+        if words := sum(event.words for event in events):
+            self.clock.add(words)
         if any(event.part for event in events):
             self.last = time.perf_counter()
         return events
@@ -173,27 +267,80 @@ class _Watched(Pool):
         """End the workers."""
         self.pool.close()
 
-    def warm_up(self, workers: int, little: Shard) -> None:
-        """Wait until all of them are there, and let each read a little."""
+    def wait_for(self, workers: int) -> float:
+        """Seconds until all of them are there."""
         while len(self.idle()) < workers:
             self.poll(0.1)
+            if time.perf_counter() - self._begun > START_SECONDS:
+                raise WordstillError(f"{len(self.idle())} of {workers} workers after {START_SECONDS:.0f} s")
+        return time.perf_counter() - self._begun
+
+    def warm_up(self, little: Shard) -> None:
+        """Let each read a little."""
+        waiting = self.idle()
         for worker in self.idle():
             self.start(worker, little, Claim(WARM_UP + worker, 1))
-        while len(self.idle()) < workers:
-            self.poll(0.1)
+        while waiting:
+            waiting = waiting[sum(event.part is not None for event in self.poll(0.1)) :]
+
+
+@contextmanager
+def _multi_process_service(wanted: bool) -> Iterator[dict[str, str]]:
+    """NVIDIA's service around the block; yields why there is none."""
+    control = "nvidia-cuda-mps-control"
+    if not wanted:
+        yield {}
+    elif shutil.which(control) is None:
+        yield {"failed": f"{control} is not there"}
+    else:
+        with TemporaryDirectory(prefix="mps-") as folder:
+            own = {f"CUDA_MPS_{name}_DIRECTORY": folder for name in ("PIPE", "LOG")}
+            os.environ.update(own)
+            began = subprocess.run([control, "-d"], capture_output=True, text=True, check=False)
+            try:
+                yield {} if began.returncode == 0 else {"failed": (began.stderr or began.stdout).strip()}
+            finally:
+                subprocess.run([control], input="quit\n", text=True, check=False, timeout=30, capture_output=True)
+                for name in own:
+                    del os.environ[name]
+
+
+def _digest(methods: Mapping[str, Observer]) -> str:
+    """SHA-256 of everything that the methods have seen."""
+    digest = hashlib.sha256()
+    for method in methods.values():
+        for array in to_arrays(method.state_dict()).values():
+            digest.update(array.data)
+    return digest.hexdigest()
+
+
+def _forget_peak() -> None:
+    """Count the peak of this process's memory from now on, where the system can."""
+    gc.collect()
+    trim_heap()
+    with suppress(OSError):
+        Path("/proc/self/clear_refs").write_text("5")
+
+
+def _peak() -> float:
+    """Of this process, in gigabytes."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    peaks = [int(line.split()[1]) for line in lines if line.startswith("VmHWM")]
+    return (peaks or [resource.getrusage(resource.RUSAGE_SELF).ru_maxrss])[0] * 1024 / 1e9
 
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog=f"python -m experiments.speed.{BENCHMARK}", description=__doc__)
     parser.add_argument("text", nargs="*", type=Path, help="texts or a prepared one; by default the embedded text")
-    parser.add_argument("--workers", nargs="+", type=int, default=[1, 2, 4])
+    parser.add_argument("--workers", nargs="+", default=["2", f"2{MPS}", "1"], help=f"numbers, '2{MPS}' is one too")
+    parser.add_argument("--repeat", type=int, default=4, help="how often the text is read")
     parser.add_argument("--teacher", default=NAME, help="name or folder of a model")
+    parser.add_argument("--method", nargs="+", default=["still"])
     parser.add_argument("--device", default="auto")
-    parser.add_argument("--shard-words", type=int, default=10_000_000)
+    parser.add_argument("--shard-words", type=int)
     parser.add_argument("--max-vocab", type=int, default=60_000)
     parser.add_argument("--ray", help="a cluster's address, or local; by default processes of this machine")
-    parser.add_argument("--commit", help="commit to record, where git is not available")
-    parser.add_argument("--one", type=int, help=argparse.SUPPRESS)
+    add_commit(parser)
     return parser.parse_args()
 
 
