@@ -45,7 +45,7 @@ class StillConfig(Config):
     prompt: str = "the meaning of {}"
     """A text in which the teacher reads every word once more, with ``{}`` in its place. Use one in the language of
     the text."""
-    prompt_weight: Weight = 0.3
+    prompt_weight: Weight = 0.4
     """Weight of the mean state of the whole prompt: what the teacher makes of the word in a sentence of its own."""
     prompt_exponent: Exponent = 0.15
     lower: Annotated[int | None, Range(0, 1_000)] = None
@@ -55,14 +55,14 @@ class StillConfig(Config):
     lower_exponent: Exponent = 0.2
     window: Annotated[int, Range(1, 1_000)] = 2
     """Words on each side that make up the narrow context."""
-    window_weight: Weight = 0.35
+    window_weight: Weight = 0.42
     """Weight of the narrow context: more for relatedness."""
     window_exponent: Exponent = 0.35
     neighbor_layer: Annotated[int | None, Range(0, 1_000)] = None
     """Which layer's states of the one word to the left and the one to the right; None takes ``layer``."""
     neighbor_weight: Weight = 0.3
     """Weight of each of these two words: they carry the grammar and the facts that analogies ask for."""
-    neighbor_exponent: Exponent = 0.25
+    neighbor_exponent: Exponent = 0.3
     embedding_weight: Weight = 0.2
     """Weight of the input embeddings of each of these two words."""
     embedding_exponent: Exponent = 0.05
