@@ -21,8 +21,8 @@ from wordstill.evaluation.studies import Curve
 from wordstill.methods import METHODS
 
 TEACHERS = {
-    "all-MiniLM-L6-v2": ("minilm-v4", "minilm-v3", "minilm"),
-    "all-mpnet-base-v2": ("mpnet-v4", "mpnet-v3", "mpnet"),
+    "all-MiniLM-L6-v2": ("minilm-v5", "minilm-v4", "minilm-v3", "minilm"),
+    "all-mpnet-base-v2": ("mpnet-v5", "mpnet-v4", "mpnet-v3", "mpnet"),
 }
 """Teachers of the short table and the picture, and how files with their scores end; a method's first scores count."""
 SIZES = ("words-0500k", "words-05M", "words-27M")
@@ -33,9 +33,13 @@ PEERS = {
     "glove-6B-100d": ("released-tables", "released-tables"),
 }
 """Released tables, and where their scores on words and on sentences are."""
-OLDER_VERSIONS = ("still.v1", "still.v2", "still.v3", "sentence.v1")
+OLDER_VERSIONS = ("still.v1", "still.v2", "still.v3", "still.v4", "sentence.v1")
 """Versions whose scores are kept; their rows carry the version's name."""
-PICTURED = {"still": ("still", "still.v3", "still.v2"), "sentence": ("sentence", "sentence.v1"), "ase": ("ase",)}
+PICTURED = {
+    "still": ("still", "still.v4", "still.v3", "still.v2"),
+    "sentence": ("sentence", "sentence.v1"),
+    "ase": ("ase",),
+}
 """Methods of the short table and the picture, and their versions from the latest on."""
 PANEL_WIDTH, PANEL_HEIGHT, TITLE_HEIGHT = 720, 250, 26
 UNITS = "enwiki-a"
@@ -244,8 +248,8 @@ def choice_page() -> str:
 
 
 def search_page() -> str:
-    """Every step of a search that was kept, and what the last mixture loses without one of its blocks."""
-    lines = []
+    """What prompts add to the start, every step that was kept, and what the end loses without one of its blocks."""
+    lines: list[str] = []
     for path in sorted((RESULTS / "search").glob("*.json")):
         content = json.loads(path.read_text())
         lines += [f"**{content['title']}**, {content['tried']} mixtures, on {content['hardware']}, "]
@@ -253,7 +257,10 @@ def search_page() -> str:
         lines += ["", f"    {content['command']}", ""]
         runs = content["runs"]
         lines += [f"| change | gain | {' | '.join(runs)} |", "|---|---:|" + "---|" * len(runs)]
-        steps = [*content["steps"], *({"change": name, **row} for name, row in content["changed"].items())]
+        prompts = ({"change": f"with {name}", **row} for name, row in content.get("prompts", {}).items())
+        changed = ({"change": name, **row} for name, row in content.get("changed", {}).items())
+        first, *others = content["steps"]
+        steps = [first, *prompts, *others, *changed]
         for step in steps:
             cells = (_development(step["scores"][name]) for name in runs)
             lines.append(f"| `{step['change']}` | {step['gain']:.2f} | {' | '.join(cells)} |")

@@ -43,6 +43,7 @@ STEPS = (0.0, 0.5, 0.75, 1.33, 2.0)
 WEIGHTS = (
     "state_weight",
     "isolated_weight",
+    "prompt_weight",
     "lower_weight",
     "window_weight",
     "neighbor_weight",
@@ -50,17 +51,20 @@ WEIGHTS = (
     "sentence_weight",
 )
 V2 = (
-    "still:state_weight=0.25,isolated_weight=0,embedding_weight=0,context_prior=6,lower=1,"
+    "still:prompt_weight=0,state_weight=0.25,isolated_weight=0,embedding_weight=0,context_prior=6,lower=1,"
     "window_weight=0.55,neighbor_layer=0,neighbor_weight=0.15,neighbor_exponent=0.15,sentence_weight=0.55"
 )
 """The settings of `still.v2`."""
-V3 = "still:state_weight=0.25,isolated_weight=0,embedding_weight=0,context_prior=6,sentence_weight=0.5"
+V4 = "still:prompt_weight=0,window_weight=0.35,neighbor_exponent=0.25"
+"""The settings of `still.v4`."""
+V3 = f"{V4},state_weight=0.25,isolated_weight=0,embedding_weight=0,context_prior=6,sentence_weight=0.5"
 """The settings of `still.v3`."""
-OTHER_LAYERS = ("still:lower=1", "still:lower=3", V2, V3)
+OTHER_LAYERS = ("still:lower=1", "still:lower=3", V2, V3, V4)
 """Candidates that need sums of their own, kept in the same pass."""
 EXPONENTS = {
     "state_exponent": (0.0, 0.2),
     "isolated_exponent": (0.05, 0.25),
+    "prompt_exponent": (0.05, 0.25),
     "embedding_exponent": (0.0, 0.15),
     "context_prior": (1.0, 4.0, 8.0),
     "lower_exponent": (0.1, 0.3),

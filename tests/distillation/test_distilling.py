@@ -121,7 +121,7 @@ def test_text_in_artifact_out(short_text, saved_teacher, tmp_path):
     saved = WordVectors.load(tmp_path / "vectors")
     assert saved.words == tables["still"].words
     assert np.array_equal(saved.matrix, tables["still"].matrix)
-    assert saved.provenance["method"]["name"] == "still.v4"
+    assert saved.provenance["method"]["name"] == "still.v5"
 
 
 def test_a_store_gives_what_its_text_gives(store, config, undisturbed, tmp_path):

@@ -96,10 +96,10 @@ def test_noise_does_not_make_a_fixed_part_grow_with_the_text():
 
 def test_stages_are_found_in_what_the_command_prints(capsys):
     profiler = Profiler()
-    profiler.seconds |= {"loading the teacher": 1.25, "teacher": 62.5, "still.v4": 0.5}
+    profiler.seconds |= {"loading the teacher": 1.25, "teacher": 62.5, "still.v5": 0.5}
     profiler.notes |= {"precision": "float32, nothing faster works here", "loading": "first batches 0.5 s"}
     show_profile(profiler, 70.0)
     printed = capsys.readouterr().out
     found = {name.strip(): float(spent) for name, spent in STAGE.findall(printed)}
-    assert found == {"loading the teacher": 1.25, "teacher": 62.5, "still.v4": 0.5, "all else": 5.75}
+    assert found == {"loading the teacher": 1.25, "teacher": 62.5, "still.v5": 0.5, "all else": 5.75}
     assert dict(NOTE.findall(printed)) == profiler.notes

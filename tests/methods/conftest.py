@@ -58,7 +58,7 @@ class Text:
     corpus: Corpus
     vocabulary: Vocabulary
     teacher: Teacher
-    said: dict[tuple[bool, int, tuple[int, ...]], list[WordStates]] = field(default_factory=dict)
+    said: dict[tuple[bool, int, tuple[int, ...], str], list[WordStates]] = field(default_factory=dict)
 
     @property
     def context(self) -> RunContext:
@@ -71,13 +71,13 @@ class Text:
         (found,) = read_specs([spec], METHODS, self.teacher.depth)
         return found.build(replace(self.context, seed=seed))
 
-    def batches(self, *, alone: bool, budget: int) -> list[Batch]:
-        """All batches of the text, or of every word of the vocabulary alone."""
+    def batches(self, *, alone: bool, budget: int, prompt: str = "{}") -> list[Batch]:
+        """All batches of the text, or of every word of the vocabulary alone or in a prompt."""
         tokenizer, config = self.teacher.tokenizer, BatchConfig(budget, self.teacher.limit)
         source: TextBatches | WordListBatches
         if alone:
             ids = np.arange(len(self.vocabulary), dtype=np.int64)
-            source = WordListBatches(self.vocabulary.surfaces, ids, tokenizer, config)
+            source = WordListBatches(self.vocabulary.surfaces, ids, tokenizer, config, prompt=prompt)
         else:
             subwords = subword_source(self.corpus, tokenizer)
             source = TextBatches(self.corpus, self.vocabulary, subwords, tokenizer, config)
@@ -89,16 +89,20 @@ class Text:
         if len(method.isolated_words()):
             for states in self.states(True, budget, method.layers):
                 found.append(lambda each, states=states: each.observe_isolated(states))
+        if method.prompt is not None:
+            for states in self.states(True, budget, method.layers, method.prompt):
+                found.append(lambda each, states=states: each.observe_prompted(states))
         if method.reads_text:
             for states in self.states(False, budget, method.layers):
                 found.append(lambda each, states=states: each.observe(states))
         return found
 
-    def states(self, alone: bool, budget: int, layers: tuple[int, ...]) -> list[WordStates]:
+    def states(self, alone: bool, budget: int, layers: tuple[int, ...], prompt: str = "{}") -> list[WordStates]:
         """What the teacher says of all batches."""
-        key = (alone, budget, layers)
+        key = (alone, budget, layers, prompt)
         if key not in self.said:
-            self.said[key] = [self.teacher.encode(each, layers) for each in self.batches(alone=alone, budget=budget)]
+            batches = self.batches(alone=alone, budget=budget, prompt=prompt)
+            self.said[key] = [self.teacher.encode(each, layers) for each in batches]
         return self.said[key]
 
     def run(self, spec: str, budget: int = BUDGET) -> Method:

@@ -43,6 +43,12 @@ class Observed:
                 if row >= 0:
                     self.alone[row] = states.hidden[config.layer][place].double().mean(dim=0)
                     self.alone_lower[row] = states.hidden[self.lower][place].double().mean(dim=0)
+        self.prompted = np.zeros((size, self.width))
+        for states in text.states(True, BUDGET, layers, config.prompt):
+            batch = states.batch
+            for sentence, row in zip(batch.word_sentence.tolist(), batch.word_ids.tolist()):
+                place = slice(int(batch.sentence_start[sentence]), int(batch.sentence_end[sentence]))
+                self.prompted[row] = states.hidden[config.layer][place].double().mean(dim=0)
         self.counts = np.array([len(each) for each in self.found["state"]])
 
     def read(self, states, config: StillConfig) -> None:
@@ -120,14 +126,16 @@ def slow_still(text, config: StillConfig) -> tuple[np.ndarray, np.ndarray]:
     gram = design.T @ design + config.strength * np.eye(len(counts))
     regressed = prior + np.linalg.solve(gram, design.T @ (targets - design @ prior))
     deviations = regressed - regressed[frequent].mean(axis=0)
-    apart = seen.alone - seen.alone[frequent].mean(axis=0)
-    apart = apart @ power(np.cov(seen.alone[frequent].T, bias=True), -config.isolated_exponent)
+
+    def apart(rows: np.ndarray, exponent: float) -> np.ndarray:
+        return unit((rows - rows[frequent].mean(axis=0)) @ power(np.cov(rows[frequent].T, bias=True), -exponent))
 
     around, low = config.context_prior, seen.alone_lower
     beside = seen.alone if seen.beside == config.layer else low
     blocks = [
         block("state", seen.alone, config.state_prior, config.state_exponent, config.state_weight),
-        config.isolated_weight * unit(apart),
+        config.isolated_weight * apart(seen.alone, config.isolated_exponent),
+        config.prompt_weight * apart(seen.prompted, config.prompt_exponent),
         block("lower", low, config.state_prior, config.lower_exponent, config.lower_weight),
         block("window", seen.alone, around, config.window_exponent, config.window_weight),
         block("left", beside, around, config.neighbor_exponent, config.neighbor_weight),
@@ -147,7 +155,8 @@ SETTINGS = {
     "defaults": {"dim": 30},
     "everything else": {
         "layer": 2, "dim": 20, "state_weight": 1.1, "state_exponent": 0.3, "state_prior": 2.0, "lower": 0,
-        "isolated_weight": 0.8, "isolated_exponent": 0.35, "embedding_weight": 0.6, "embedding_exponent": 0.25,
+        "isolated_weight": 0.8, "isolated_exponent": 0.35, "prompt": "{} is an isthmus",
+        "prompt_weight": 0.9, "prompt_exponent": 0.3, "embedding_weight": 0.6, "embedding_exponent": 0.25,
         "lower_weight": 0.3,
         "lower_exponent": 0.4, "context_prior": 0.5,
         "window": 1, "window_weight": 0.9, "window_exponent": 0.2,
@@ -184,11 +193,12 @@ def test_lengths_are_those_of_the_sentence_regression(text):
 @pytest.mark.parametrize(
     ("left_out", "layers", "most"),
     [
-        ({}, (0, 2, 3), 9),
-        ({"lower_weight": 0.0}, (0, 3), 8),
-        ({"neighbor_weight": 0.0}, (0, 2, 3), 7),
-        ({"embedding_weight": 0.0}, (2, 3), 7),
-        ({"sentence_weight": 0.0, "window_weight": 0.0, "state_weight": 0.0}, (0, 2, 3), 6),
+        ({}, (0, 2, 3), 10),
+        ({"lower_weight": 0.0}, (0, 3), 9),
+        ({"prompt_weight": 0.0}, (0, 2, 3), 9),
+        ({"neighbor_weight": 0.0}, (0, 2, 3), 8),
+        ({"embedding_weight": 0.0}, (2, 3), 8),
+        ({"sentence_weight": 0.0, "window_weight": 0.0, "state_weight": 0.0}, (0, 2, 3), 7),
     ],
 )
 def test_a_block_without_weight_costs_nothing(hand_made_run, left_out, layers, most):
@@ -201,11 +211,18 @@ def test_a_block_without_weight_costs_nothing(hand_made_run, left_out, layers, m
 
 
 def test_only_states_are_left_if_nothing_else_has_weight(text):
-    others = ("isolated", "lower", "window", "neighbor", "embedding", "sentence")
+    others = ("isolated", "prompt", "lower", "window", "neighbor", "embedding", "sentence")
     nothing = ",".join([*(f"{name}_weight=0" for name in others), "exponent=0", "state_weight=1"])
     alone = text.run(f"still:{nothing},state_exponent=0.15,dim=32").finish()
     first = text.run("still.v1:context_weight=0,dim=32").finish()
     np.testing.assert_allclose(alone.matrix, first.matrix, atol=1e-5)
+
+
+@pytest.mark.parametrize("prompt", ["the word", "{} or {}", ""])
+def test_a_prompt_has_one_place_for_the_word(hand_made_run, prompt):
+    with pytest.raises(UsageError, match=r"still:prompt must have {} once.*prompt_weight=0"):
+        Still(StillConfig(layer=3, prompt=prompt), hand_made_run([1], width=3))
+    assert Still(StillConfig(layer=3, prompt=prompt, prompt_weight=0.0), hand_made_run([1], width=3)).prompt is None
 
 
 @pytest.mark.parametrize(("layer", "lower"), [(2, 2), (2, 5), (1, 3)])
@@ -241,7 +258,7 @@ def test_settings_out_of_range(setting, value):
 
 
 def test_something_must_have_weight(hand_made_run):
-    names = ("state", "isolated", "embedding", "lower", "window", "neighbor", "sentence")
+    names = ("state", "isolated", "prompt", "embedding", "lower", "window", "neighbor", "sentence")
     with pytest.raises(UsageError, match="every weight is 0"):
         Still(StillConfig(layer=3, **{f"{name}_weight": 0.0 for name in names}), hand_made_run([1], width=3))
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from wordstill.teacher import Teacher, TeacherConfig
+from wordstill.teacher import BatchConfig, Teacher, TeacherConfig, WordListBatches
 from wordstill.teacher.isolated_words import WordsAlone
 
 
@@ -41,3 +41,24 @@ def test_the_model_is_loaded_when_it_is_needed():
     reader = WordsAlone("no/such/teacher")
     with pytest.raises(Exception, match="no/such/teacher"):
         reader(["river"])
+
+
+@pytest.mark.parametrize("prompt", ["{}", "the {}", "{} is a river.", "what does the {} mean?"])
+def test_words_in_a_prompt_are_the_words_of_that_text(teacher, prompt):
+    words = ["river", "the", "riverside", "a", "xyzzy"]
+    batches = WordListBatches(words, np.arange(5), teacher.tokenizer, BatchConfig(24, teacher.limit), prompt=prompt)
+    found = {}
+    for _, batch in batches.since((0, 0)):
+        states = teacher.encode(batch, (teacher.depth,))
+        for number, row in enumerate(states.word_ids.tolist()):
+            found[words[row]] = states.words(teacher.depth)[number], states.sentences(teacher.depth)[number]
+    for word in words:
+        before, _, after = prompt.partition("{}")
+        pieces = [teacher.tokenizer.encode([f" {part}"]).ids for part in (before, word, after)]
+        start, end = len(pieces[0]), len(pieces[0]) + len(pieces[1])
+        ids = [*teacher.tokenizer.prefix, *np.concatenate(pieces), *teacher.tokenizer.suffix]
+        with torch.inference_mode():
+            output = teacher.model(input_ids=torch.tensor([ids]), output_hidden_states=True)
+        inside = output.hidden_states[-1][0, 1:-1]
+        np.testing.assert_allclose(found[word][0], inside[start:end].mean(dim=0), atol=1e-5)
+        np.testing.assert_allclose(found[word][1], inside.mean(dim=0), atol=1e-5)
