@@ -1,4 +1,4 @@
-"""Compile every kernel for a GPU that need not be there, and print the names of those that were compiled.
+"""Compile every kernel for GPUs that need not be there, and print what was compiled for which.
 
 Triton compiles a kernel when it is called, and asks a driver for which GPU; this one names the GPU that it is
 given, and starts nothing. Run in a process of its own, since a process interprets kernels or compiles them.
@@ -36,7 +36,8 @@ class AbsentGpu:
         self.capability, self.utils, self.launcher_cls = capability, self, self._launcher
 
     def get_current_device(self) -> int:
-        return 0
+        # Triton keeps what it has compiled by this number.
+        return self.capability
 
     def get_current_stream(self, device: int) -> int:
         return 0
@@ -54,35 +55,36 @@ class AbsentGpu:
         return None
 
     def _launcher(self, source: Any, metadata: Any) -> Callable[..., None]:
-        sys.stdout.write(f"{metadata.name}\n")
+        sys.stdout.write(f"{metadata.name} {self.capability}\n")
         return lambda *_: None
 
 
 def main() -> None:
-    """Call everything that starts a kernel, in each of its forms."""
-    capability = int(sys.argv[1])
-    driver.set_active(AbsentGpu(capability))
-    for call in calls(capability):
-        call()
+    """Call everything that starts a kernel, in each of its forms, once for each GPU."""
+    for capability in SHARED_MEMORY:
+        driver.set_active(AbsentGpu(capability))
+        for call in calls(capability):
+            call()
 
 
 def calls(capability: int) -> Iterator[Callable[[], Any]]:
     """Each form of each kernel."""
     table = torch.zeros(4, DIM)
+    least = capability == min(SHARED_MEMORY)
     for kind in KINDS:
         yield from row_calls(KernelStep(RowTable(table.clone(), RowOptimizer(kind))))  # type: ignore[arg-type]
     for dtype in (torch.float32, torch.bfloat16):
         yield lambda dtype=dtype: range_sums(table.to(dtype), torch.tensor([0]), torch.tensor([2]), True)
         yield lambda dtype=dtype: range_sums(table.to(dtype), torch.tensor([0]), torch.tensor([2]), False)
-        for width in WIDTHS:
+        # Wide ones in float32 take long to compile, for all GPUs alike: they are for the one with the least memory.
+        for width in WIDTHS if least or dtype == torch.bfloat16 else (USUAL_WIDTH,):
             texts = torch.zeros(8, 2, width, dtype=dtype)
             bounds = torch.tensor([0, 8], dtype=torch.int32)
             for causal in (False, True) if width == USUAL_WIDTH else (False,):
                 yield lambda texts=texts, bounds=bounds, causal=causal: attend_short_texts(
                     texts, texts, texts, bounds, 0.1, causal
                 )
-        # The widest, which take long to compile, are for the GPU with the least memory.
-        texts = torch.zeros(8, 2, WIDTHS[-1] if capability == min(SHARED_MEMORY) else USUAL_WIDTH, dtype=dtype)
+        texts = torch.zeros(8, 2, WIDTHS[-1] if least else USUAL_WIDTH, dtype=dtype)
         yield lambda texts=texts, bounds=bounds: attend_short_texts(
             texts, texts, texts, bounds, 0.1, False, torch.zeros(2, 15), None
         )

@@ -14,6 +14,7 @@ from rich.console import Console
 from wordstill.corpus.sources import embedded_text
 from wordstill.demo import run
 
+pytestmark = pytest.mark.slow
 WHOLE = os.environ.get("WORDSTILL_DEMO") == "whole"
 PAGES = None if WHOLE else 72
 LEAST = {"wordsim353": 75, "simlex999": 51}

@@ -1,11 +1,15 @@
 """What the documents say is true: their code runs, and their links lead somewhere."""
 
 import ast
+import functools
 import importlib
 import re
 from pathlib import Path
 
 import pytest
+
+from wordstill.methods import blocks
+from wordstill.teacher import Teacher
 
 ROOT = Path(__file__).parents[1]
 SENTENCES = (
@@ -31,10 +35,29 @@ def test_code_of_the_tutorials_compiles_and_imports_what_there_is():
                 assert [alias.name for alias in node.names if not hasattr(module, alias.name)] == [], page.name
 
 
+@pytest.fixture(scope="module")
+def done_once():
+    """Examples distill the same sentences again and again: teachers are loaded, and covariances decomposed, once."""
+    decomposed, real = {}, blocks.principal_axes
+
+    def principal_axes(covariance, count):
+        key = (covariance.numpy().tobytes(), count)
+        if key not in decomposed:
+            decomposed[key] = real(covariance, count)
+        return decomposed[key]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(blocks, "principal_axes", principal_axes)
+        patch.setattr(Teacher, "from_config", functools.cache(Teacher.from_config))
+        yield
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", ["README.md", "docs/guide.md", "docs/python.md", "docs/associations.md", "docs/change.md"]
 )
 @pytest.mark.filterwarnings("default")
+@pytest.mark.usefixtures("done_once")
 def test_python_examples_run(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("corpus.txt").write_text(SENTENCES * 6)

@@ -24,12 +24,11 @@ def kernels() -> set[str]:
     return defined & launched
 
 
-@pytest.mark.parametrize("capability", [89, 90])
-def test_every_kernel_compiles(capability, tmp_path):
+@pytest.mark.slow
+def test_every_kernel_compiles(tmp_path):
     script = Path(__file__).parent / "compile_kernels.py"
     environment = os.environ | {"TRITON_INTERPRET": "0", "TRITON_CACHE_DIR": str(tmp_path)}
-    done = subprocess.run(
-        [sys.executable, script, str(capability)], env=environment, capture_output=True, text=True, check=False
-    )
+    done = subprocess.run([sys.executable, script], env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    assert set(done.stdout.split()) == kernels()
+    compiled = {tuple(line.split()) for line in done.stdout.splitlines()}
+    assert compiled == {(name, gpu) for name in kernels() for gpu in ("89", "90")}

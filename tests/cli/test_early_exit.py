@@ -35,7 +35,8 @@ def files_of(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
-def test_killed_and_terminated_runs_end_in_the_same_bytes(start, cli, more_text, teacher, tmp_path):
+@pytest.mark.slow
+def test_killed_and_terminated_runs_end_in_the_same_bytes(start, cli, monkeypatch, more_text, teacher, tmp_path):
     """And no other run may write the same output meanwhile."""
     settings = ("distill", more_text, "--teacher", teacher, "--min-count", "1", "--budget", "128")
     arguments = (*settings, "--checkpoint-minutes", "0")
@@ -52,14 +53,21 @@ def test_killed_and_terminated_runs_end_in_the_same_bytes(start, cli, more_text,
     killed.wait(timeout=PATIENCE)
     assert (checkpoint.parent / "lock").exists() and not out.exists()
 
-    ended = start(*arguments, "--out", out)
-    wait_for_checkpoints(ended, checkpoint, 3)
-    ended.send_signal(signal.SIGTERM)
-    _, err = ended.communicate(timeout=PATIENCE)
-    assert ended.returncode == 130
-    assert f"Resuming the run in {checkpoint.parent}, which has checkpoint.safetensors, store." in err
-    assert "done and saved." in err
-    hint = shlex.split(err.splitlines()[-1])
+    save, saved = CheckpointFile.save, []
+
+    def save_and_be_terminated(file, progress, arrays):
+        save(file, progress, arrays)
+        saved.append(progress)
+        if len(saved) == 3:
+            signal.raise_signal(signal.SIGTERM)
+
+    monkeypatch.setattr(CheckpointFile, "save", save_and_be_terminated)
+    ended = cli(*arguments, "--out", out)
+    monkeypatch.undo()
+    assert ended.code == 130
+    assert f"Resuming the run in {checkpoint.parent}, which has checkpoint.safetensors, store." in ended.err
+    assert "done and saved." in ended.err
+    hint = shlex.split(ended.err.splitlines()[-1])
     assert hint == ["wordstill", *map(str, arguments), "--out", str(out)]
     assert not out.exists()
 

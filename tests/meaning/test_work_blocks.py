@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import signal
 from dataclasses import replace
 from pathlib import Path
@@ -11,19 +12,24 @@ import pytest
 import torch
 
 from wordstill.errors import DataError, Interrupted, UsageError
-from wordstill.meaning import DistillerConfig, Distillers, MeaningEncoder, Occurrence
+from wordstill.meaning import DistillerConfig, Distillers, MeaningEncoder, Occurrence, work_blocks
 from wordstill.meaning.encode_uses import UseReader, UseWork, encode_uses
 from wordstill.meaning.make_triples import Mode, PairConfig, TripleWork, TripleWorkers, make_triples
 from wordstill.meaning.masked import MaskedModel
 from wordstill.meaning.targets import Sources
 from wordstill.meaning.triple_builder import BuildConfig
 from wordstill.meaning.work_blocks import Workers, blocks_of, divide
+from wordstill.scale.pools import InlinePool
 from wordstill.teacher import Teacher, TeacherConfig
 from wordstill.vectors import WordVectors
 
 WORDS = ["river", "house", "still", "old", "small", "knows", "nobody", "grey", "turned", "stands", "why", "words"]
 TEXTS = [f"nobody {WORDS[n % 12]} the {WORDS[n // 3 % 12]} by {WORDS[n // 5 % 12]} number {n}" for n in range(40)]
 CONFIG = PairConfig(build=BuildConfig(0.1, 0.0))
+
+
+def sent(work):
+    return pickle.loads(pickle.dumps(work))
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -80,7 +86,8 @@ def test_a_worker_resumes_what_was_stopped_and_encodes_the_same_uses(folder, sav
     with pytest.raises(DataError, match=r"other settings: words was None, now \['old'\]"):
         encode_uses(saved_encoder, lines, out, ["old"], block=8)
     with monkeypatch.context() as patch:
-        patch.setattr(UseReader, "read", lambda *_: pytest.fail("encoded here"))
+        # A worker has what was sent to it, and loads the encoder itself.
+        patch.setattr(work_blocks, "open_pool", lambda work, folder, *_: InlinePool(sent(work).open(1), folder))
         encode_uses(saved_encoder, lines, out, workers=Workers(1), block=8)
     assert len(before) == 5
     assert contents(out) == contents(folder / "plain")

@@ -125,7 +125,7 @@ def test_a_learner_learns_the_same_by_kernels(spec, text, monkeypatch):
     # The same draws everywhere: a GPU has a generator of its own.
     fast.sampler.draw = lambda shape, _: draw(shape, torch.Generator().manual_seed(5)).to(DEVICE)
     plain.sampler.draw = lambda shape, _: draw(shape, torch.Generator().manual_seed(5))
-    for states in text.states(False, 60, plain.layers)[:3]:
+    for states in text.states(False, 30, plain.layers)[:2]:
         plain.observe(states)
         fast.observe(moved(states))
     assert torch.equal(fast.positives.counts.cpu(), plain.positives.counts)
@@ -141,7 +141,7 @@ def test_a_method_adds_the_same_by_kernels_for_the_text_and_its_folds(spec, text
     with monkeypatch.context() as patched:
         patched.setattr(sums_module, "gpu_add", lambda device: add_rows)
         fast = found.build(replace(text.context, cells=cells, device=DEVICE))
-    for states in text.states(False, 60, plain.layers)[:3]:
+    for states in text.states(False, 30, plain.layers)[:2]:
         plain.observe(states)
         fast.observe(moved(states))
     expected, sums = plain.state_dict(), fast.state_dict()

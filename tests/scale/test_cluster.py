@@ -46,6 +46,7 @@ def test_workers_share_gpus_where_there_are_more_of_them(gpus, workers, share):
     assert share_of_gpu(gpus, workers) == share
 
 
+@pytest.mark.slow
 @needs_ray
 def test_a_node_that_dies_changes_nothing_and_text_is_prepared_alike(tmp_path, store, config, short_text):
     import ray
@@ -77,10 +78,11 @@ def test_a_node_that_dies_changes_nothing_and_text_is_prepared_alike(tmp_path, s
         two.shutdown()
 
 
+@pytest.mark.slow
 @needs_ray
 def test_the_command_line_shows_words_while_a_shard_is_read(tmp_path, short_text, saved_teacher, capsys, monkeypatch):
     content = short_text.read_text()
-    (tmp_path / "text.txt").write_text(content * (200_000 // len(content)))
+    (tmp_path / "text.txt").write_text(content * (60_000 // len(content)))
     store = tmp_path / "store"
     prepare(tmp_path / "text.txt", store, workers=1)
     events = []
