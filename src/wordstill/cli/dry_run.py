@@ -101,6 +101,11 @@ def _show_shards(recipe: Recipe, estimate: Estimate, scale: ScaleConfig) -> None
     words, seconds = sum(step.words for step in text), sum(step.seconds for step in text)
     size = min(shard_size(recipe, words, scale.shard_words), max(words, 1))
     shards, workers = -(-words // size), scale.workers or 1
+    if shards < workers:
+        warn(
+            f"Only {count_text(shards, 'shard')} for {workers} workers: the others have nothing to do. Make more of "
+            "them with --shard-words."
+        )
     typer.echo("\nSeveral workers")
     facts = {"shards": f"about {count_text(shards, 'shard')} of {size:,} words, for {count_text(workers, 'worker')}"}
     on_gpu = recipe.teacher["device"] == "cuda"
@@ -108,6 +113,8 @@ def _show_shards(recipe: Recipe, estimate: Estimate, scale: ScaleConfig) -> None
     # Workers without a GPU share the cores that one process would use.
     facts["each worker"] = f"about {count_text(-(-shards // workers), 'shard')}, {time_text(share)}"
     if estimate.memory is not None:
-        facts["memory"] = f"{size_text(estimate.memory)} for each worker, and as much for the driver"
+        # The sums of the last shard are stored while the next is read.
+        memory = size_text(estimate.memory + estimate.checkpoint)
+        facts["memory"] = f"{memory} for each worker, and as much for the driver"
     facts["parts on disk"] = f"up to {size_text(min(shards, 8) * estimate.checkpoint)}"
     show_facts(facts)

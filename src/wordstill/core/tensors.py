@@ -16,7 +16,7 @@ import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, TypeGuard
+from typing import Any, Literal, TypeGuard
 
 import numpy as np
 from numpy.lib import format as npy
@@ -86,8 +86,11 @@ def write_tensors(
             handle.write(digest.hexdigest().encode())
 
 
-def map_tensors(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, str]]:
-    """Memory-map every array of a file, read-only, and give its metadata."""
+def map_tensors(path: Path, *, private: bool = False) -> tuple[dict[str, NDArray[Any]], dict[str, str]]:
+    """Memory-map every array of a file, and give its metadata.
+
+    The arrays are read-only, or ``private``: what is written to them stays in memory and the file as it is.
+    """
     size = path.stat().st_size
     header, data_start = _header(path, size)
     metadata = header.pop(METADATA, {})
@@ -99,14 +102,14 @@ def map_tensors(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, str]]:
         dtype, shape, begin, end = _checked_entry(path, name, entry)
         spans.append((begin, end))
         if data_start + end <= size:
-            tensors[name] = _map(path, dtype, shape, data_start + begin)
+            tensors[name] = _map(path, dtype, shape, data_start + begin, "c" if private else "r")
     _check_spans(path, sorted(spans), size - data_start)
     return tensors, {str(key): str(value) for key, value in metadata.items()}
 
 
-def read_checked(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, str]]:
-    """Memory-map every array of a file after comparing all its bytes with the checksum that it carries."""
-    tensors, metadata = map_tensors(path)
+def read_checked(path: Path, *, private: bool = False) -> tuple[dict[str, NDArray[Any]], dict[str, str]]:
+    """`map_tensors` after comparing all bytes of the file with the checksum that it carries."""
+    tensors, metadata = map_tensors(path, private=private)
     expected = metadata.pop(CHECKSUM, None)
     if expected is None:
         raise FormatError(f"{path} has no checksum. It is damaged, or of another version.")
@@ -204,10 +207,12 @@ def _check_spans(path: Path, spans: list[tuple[int, int]], data_bytes: int) -> N
         raise FormatError(f"{path}: the data has {data_bytes} bytes, expected {end}. The file is cut short or damaged.")
 
 
-def _map(path: Path, dtype: np.dtype[Any], shape: tuple[int, ...], offset: int) -> NDArray[Any]:
+def _map(
+    path: Path, dtype: np.dtype[Any], shape: tuple[int, ...], offset: int, mode: Literal["r", "c"] = "r"
+) -> NDArray[Any]:
     if 0 in shape:
         return np.empty(shape, dtype=dtype)
-    return np.memmap(os.fspath(path), dtype=dtype, mode="r", offset=offset, shape=shape)
+    return np.memmap(os.fspath(path), dtype=dtype, mode=mode, offset=offset, shape=shape)
 
 
 def _is_shape(shape: Any, dtype: np.dtype[Any]) -> TypeGuard[list[int]]:

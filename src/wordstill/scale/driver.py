@@ -6,7 +6,9 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass, field
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -14,6 +16,7 @@ import torch
 
 from wordstill.core.progress import count_bar
 from wordstill.core.resume import stop_requested
+from wordstill.core.threads import OrderedPool
 from wordstill.distillation.plan import Plan
 from wordstill.errors import DataError, Interrupted, in_one_line
 from wordstill.methods.base import Observer
@@ -26,6 +29,8 @@ from wordstill.scale.work import Gathering, Piece
 Total = TypeVar("Total", bound=Gathering)
 POLL_SECONDS = 0.2
 TOTALS = "totals"
+CHECKERS = 3
+"""Threads that compare the next parts with their checksums, which takes twice as long as adding one."""
 PARTS_PER_SAVE = 4
 """Totals are saved, and the parts in them removed, when these are so many times as large."""
 
@@ -53,21 +58,38 @@ class Totals:
 
     def fold(self) -> None:
         """Add the parts that are next in the plan and there; damaged ones are to be read again."""
-        while not self.complete and self.next in self.ledger.done:
-            if self.ledger.done[self.next] is not None:
-                path = self.ledger.part(self.next, self.cache)
-                try:
-                    part, _ = Part.read(path)
-                    part.load_into(self._incoming)
-                except (DataError, OSError) as error:
-                    self.ledger.reopen(self.next, in_one_line(error))
+        there = list(takewhile(self.ledger.done.__contains__, range(self.next, len(self.shards))))
+        with closing(OrderedPool(self._checked, CHECKERS).map(there)) as parts:
+            for part, size, damage in parts:
+                if damage or (damage := self._added(part)):
+                    self.ledger.reopen(self.next, damage)
                     return
-                for label, method in self.methods.items():
-                    method.merge(self._incoming[label])
-                self.cut += part.cut
-                self._bytes += path.stat().st_size
-            self.next += 1
-            self._save_if_worth()
+                self._bytes += size
+                self.next += 1
+                self._save_if_worth()
+
+    def _checked(self, shard: int) -> tuple[Part | None, int, str]:
+        """A part, its size and what is wrong with it; None for a shard that is left out."""
+        if self.ledger.done[shard] is None:
+            return None, 0, ""
+        path = self.ledger.part(shard, self.cache)
+        try:
+            return Part.read(path)[0], path.stat().st_size, ""
+        except (DataError, OSError) as error:
+            return None, 0, in_one_line(error)
+
+    def _added(self, part: Part | None) -> str:
+        """What is wrong with a part; nothing if it was added."""
+        if part is None:
+            return ""
+        try:
+            part.load_into(self._incoming)
+        except DataError as error:
+            return in_one_line(error)
+        for label, method in self.methods.items():
+            method.merge(self._incoming[label])
+        self.cut += part.cut
+        return ""
 
     def finished(self) -> dict[str, Observer]:
         """The methods as `Plan.finish` takes them: in float32, on the teacher's device."""

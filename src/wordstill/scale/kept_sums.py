@@ -133,7 +133,11 @@ def refuse_different(ours: Mapping[str, Any], name: str, theirs: Mapping[str, An
     Raises:
         UsageError: It says what is not the same.
     """
-    if different := differences(_essence(ours), _essence(theirs)):
+    mine, others = _essence(ours), _essence(theirs)
+    if mine["method"]["name"] != others["method"]["name"]:
+        # Their settings have nothing to do with each other.
+        mine["method"], others["method"] = ({"name": facts["method"]["name"]} for facts in (mine, others))
+    if different := differences(mine, others):
         raise UsageError(f"{other} does not go together with {name}: {different}.")
 
 

@@ -42,8 +42,7 @@ class Part:
     def load_into(self, methods: Mapping[str, Observer]) -> None:
         """Give methods these states."""
         for label, method in methods.items():
-            # Arrays of a file are read-only, which tensors cannot be.
-            method.load_state_dict({name: torch.from_numpy(np.array(a)) for name, a in self.states[label].items()})
+            method.load_state_dict({name: torch.from_numpy(array) for name, array in self.states[label].items()})
 
     def write(self, path: Path, facts: Mapping[str, Any] | None = None) -> None:
         """Write the file, with its checksum, as a whole."""
@@ -62,7 +61,8 @@ class Part:
             DataError: The file is damaged.
         """
         with reading(path, remedy="Start again with --overwrite."):
-            arrays, metadata = read_checked(path)
+            # Tensors cannot be read-only, and a copy would take longer than everything else that is done with a part.
+            arrays, metadata = read_checked(path, private=True)
             try:
                 cut, facts = int(metadata["cut"]), json.loads(metadata["facts"])
             except (KeyError, ValueError) as error:

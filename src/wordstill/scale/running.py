@@ -168,6 +168,7 @@ def run_shards(
         progress: Show a progress bar.
     """
     shards = make_shards(plan, scale.shard_words, text_only=text_only)
+    _warn_of_few_shards(sum(not shard.isolated for shard in shards), scale)
     ledger = Ledger(folder or LocalFolder(work / LEDGER))
     ledger.open_plan(_description(plan, shards), *(["choose another --out"] if scale.join else []))
 
@@ -213,6 +214,15 @@ def refuse_ordered(config: DistillConfig, scale: ScaleConfig) -> None:
 def _warn_of_groups(corpus: Corpus, scale: ScaleConfig) -> None:
     if corpus.groups is not None and scale.keep_sums:
         warnings.warn("Groups of the text are not kept apart in sums that are kept.", stacklevel=3)
+
+
+def _warn_of_few_shards(shards: int, scale: ScaleConfig) -> None:
+    if scale.workers is not None and shards < scale.workers:
+        warnings.warn(
+            f"The text has {shards} shard{'' if shards == 1 else 's'} for {scale.workers} workers, so some have "
+            "nothing to do. Make more of them with --shard-words (shard_words=).",
+            stacklevel=3,
+        )
 
 
 def _refuse_joining(inputs: Inputs, overwrite: bool) -> None:
