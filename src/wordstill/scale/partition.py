@@ -202,7 +202,7 @@ class ShardReader:
         methods = self.plan.build()
         watching = [methods[label] for label, method in engine.methods.items() if method in stage.methods]
         windows: Any = WindowRange(stage.batches, shard.start_window, shard.end_window)  # type: ignore[arg-type]
-        own = Stage(stage.title, _Reported(windows, report), watching, isolated=stage.isolated, words=shard.words)
+        own = replace(stage, batches=_Reported(windows, report), methods=watching, words=shard.words)
         done = Engine(engine.teacher, methods, [own]).run()
         return Part.of(methods, done.cut)
 
