@@ -98,7 +98,7 @@ def measure(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
     whole = repeated[-1]
     smaller = run(part.path, part, options, folder / "part-vectors")
     rarer = run(part.path, part, options, folder / "rare-vectors", "--min-count", "1")
-    runs = (whole, smaller, rarer)
+    runs = (*repeated, smaller, rarer)
     on_gpu = options.device != "cpu" and torch.cuda.is_available()
     return {
         "text": Path(text).name,
@@ -114,7 +114,7 @@ def measure(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
         "runs": [asdict(each) for each in runs],
         "preparing_seconds": [once, several],
         "wikipedia_rows": wikipedia_rows(smaller, whole),
-        "wikipedia_seconds": wikipedia_seconds(runs, (once, several)),
+        "wikipedia_seconds": wikipedia_seconds(runs[-3:], (once, several)),
         "peers": peers(text, corpus, options, on_gpu=on_gpu) if options.peers else {},
     }
 
@@ -133,6 +133,7 @@ def run(text: Path, corpus: Corpus, options: argparse.Namespace, out: Path, *mor
         *("distill", text, "--out", out, "--teacher", options.teacher, "--device", options.device),
         *("--profile", "--no-progress", "--method", "still", "--method", "ase", *more),
     )
+    print(told, file=sys.stderr, flush=True)
     stages = {name.strip(): float(spent) for name, spent in STAGE.findall(told)}
     stages[ENDING] = ending
     stages[STARTING] = max(0.0, seconds - sum(stages.values()))

@@ -36,13 +36,25 @@ def dense(design: np.ndarray, targets: np.ndarray, prior: np.ndarray, strength: 
 
 @pytest.mark.parametrize("strength", [0.01, 0.3, 10.0])
 @pytest.mark.parametrize("columns", [3, 64])
-def test_the_regression_is_that_of_dense_matrices(strength, columns):
+@pytest.mark.parametrize("together", [0, 7, 256])
+def test_the_regression_is_that_of_dense_matrices(strength, columns, together):
     bags, design, targets = make_bags()
     prior = np.random.default_rng(1).normal(size=(WORDS, WIDTH)) + 1
     start = torch.from_numpy(prior.astype(np.float32))
-    found = regress(bags, start, strength, columns_at_once=columns)
+    found = regress(bags, start, strength, columns_at_once=columns, together=together)
     np.testing.assert_allclose(found.table.numpy(), dense(design, targets, prior, strength), atol=2e-4)
-    assert found.residual <= 1e-6 and found.steps > 1
+    assert found.residual <= 1e-6
+    # Of all words together, the first step is the solution.
+    assert (found.steps == 1) == (together >= WORDS)
+
+
+def test_words_that_only_stand_together_need_no_strength():
+    words, sentences = torch.tensor([0, 1, 2, 0, 1]), torch.tensor([0, 0, 0, 1, 1])
+    bags = Bags(3, 1, torch.device("cpu"))
+    bags.add(words, sentences, torch.tensor([[1.0], [-1.0]]))
+    found = regress(bags, torch.zeros(3, 1), 1e-12).table[:, 0]
+    assert float(found[:2].mean()) == pytest.approx(-1, abs=1e-4)
+    assert float(found.mean()) == pytest.approx(1, abs=1e-4)
 
 
 def test_the_rounding_of_sums_is_not_amplified():

@@ -36,6 +36,7 @@ from wordstill.core.files import atomic_folder, sha256_of
 from wordstill.core.guard import reading
 from wordstill.core.resume import OWN_CHECKSUM, signed, unsigned
 from wordstill.core.tensors import map_tensors, write_tensors
+from wordstill.core.threads import OrderedPool
 from wordstill.errors import DataError, FormatError, UsageError, WordstillError
 from wordstill.formats.base import STRICT, Format, ReadOptions, encode_word, head, make_table, not_this, to_float
 from wordstill.formats.card import card
@@ -66,6 +67,8 @@ MAPS = ("map-tsne.safetensors", "map-umap.safetensors")
 ATTENTION = "attention.safetensors"
 """The projection of a method that learnt attention, for `wordstill plot attention`; it goes with the table too."""
 HASHED = (TENSORS, WORDS)
+MOST_AT_ONCE = 4
+"""Tables that are written at the same time: checksums and the disk hold up each by itself."""
 SUMS = "sums.safetensors"
 """The sums behind a table, kept on request, so that text can be added to it later."""
 REPLACEABLE = {TENSORS, WORDS, CONFIG, CARD, SUBWORDS, FOLDS, ATTENTION, OCCURRENCES, *MAPS, SUMS, "evaluation.json"}
@@ -182,17 +185,22 @@ def write_artifacts(
 ) -> None:
     """Write one table as ``out``, or several into folders of it, with their attention; all of them or none.
 
-    What else belongs to a table is put into its folder by ``beside``, which gets label and folder.
+    What else belongs to a table is put into its folder by ``beside``, which gets label and folder. A few tables are
+    written at a time.
     """
+
+    def write(label: str) -> None:
+        # The format is named, because the suffix of an output such as vectors.v2 could name another one.
+        place = place_of(label, tables, folder)
+        tables[label].save(place, ARTIFACT.name, overwrite=True)
+        if weights := (attention or {}).get(label):
+            write_tensors(place / ATTENTION, weights, {"format": "wordstill"}, checksum=True)
+        if beside is not None:
+            beside(label, place)
+
     with atomic_folder(out, overwrite=overwrite) as folder:
-        for label, table in tables.items():
-            # The format is named, because the suffix of an output such as vectors.v2 could name another one.
-            place = place_of(label, tables, folder)
-            table.save(place, ARTIFACT.name, overwrite=True)
-            if weights := (attention or {}).get(label):
-                write_tensors(place / ATTENTION, weights, {"format": "wordstill"}, checksum=True)
-            if beside is not None:
-                beside(label, place)
+        for _ in OrderedPool(write, min(len(tables), MOST_AT_ONCE)).map(tables):
+            pass
 
 
 def read_artifacts(out: Path) -> dict[str, WordVectors]:
