@@ -1,6 +1,6 @@
 """``python -m wordstill`` is the command ``wordstill``."""
 
-from wordstill.cli import main
+from wordstill.cli import run
 
 if __name__ == "__main__":
-    main()
+    run()

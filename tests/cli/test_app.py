@@ -155,3 +155,21 @@ def test_help_paragraphs_fill_the_line():
     """)
         == "One line.\n\nA long paragraph."
     )
+
+
+def test_the_end_comes_after_what_was_registered_for_it():
+    script = (
+        "import atexit, sys; atexit.register(print, 'last'); sys.argv = ['wordstill', 'nothing'];"
+        "from wordstill.cli import run; run()"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (2, "last\n")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+def test_a_full_disk_at_the_end_is_an_error():
+    with Path("/dev/full").open("w") as full:
+        command = [sys.executable, "-m", "wordstill", "--version"]
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode != 0
+    assert "No space left on device" in done.stderr

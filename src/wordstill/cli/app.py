@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import gc
+import atexit
 import io
 import os
 import sys
@@ -109,15 +109,33 @@ def _main_options(
 
 
 def main() -> None:
-    """The entry point of the command ``wordstill``."""
+    """The command ``wordstill`` with the arguments of this process; it ends by `SystemExit`."""
     if sys.platform.startswith("linux"):
         # Batches differ in size; blocks that cannot grow would fragment a GPU's memory until it is full.
         os.environ.setdefault(GPU_MEMORY, "expandable_segments:True")
     if isinstance(sys.stdout, io.TextIOWrapper):
         # Words and file names may have characters that the terminal's encoding lacks.
         sys.stdout.reconfigure(errors="backslashreplace")
+    app(prog_name="wordstill")
+
+
+def run() -> None:
+    """The entry point of the command ``wordstill``: the end of `main` is that of the process."""
     try:
-        app(prog_name="wordstill")
-    finally:
-        # The end of the interpreter would look for garbage in all of torch, which takes a second.
-        gc.freeze()
+        main()
+    except SystemExit as stop:
+        if stop.code is None or isinstance(stop.code, int):
+            _end_at_once(stop.code or 0)
+        raise
+
+
+def _end_at_once(code: int) -> None:
+    """End the process without taking all of torch apart, which keeps the interpreter busy for a second or two."""
+    atexit._run_exitfuncs()
+    try:
+        for stream in (sys.stdout, sys.stderr):
+            stream.flush()
+    except (AttributeError, OSError, ValueError):
+        # What cannot be written is for the interpreter to report.
+        return
+    os._exit(code)
