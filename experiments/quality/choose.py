@@ -29,7 +29,7 @@ from wordstill.corpus.preparation import open_or_prepare
 from wordstill.distillation import DistillConfig
 from wordstill.distillation.plan import make_plan
 from wordstill.methods.blocks import COMMON_WORDS, ROWS_AT_ONCE, Block, WhitenedBlock, frequent_words, shrunk_table
-from wordstill.methods.sentence import regress
+from wordstill.methods.sentence_regression import regress
 from wordstill.methods.still import USUAL_DIM, Still, StillConfig
 from wordstill.methods.sums import RowSums, row_blocks
 from wordstill.teacher import Teacher, TeacherConfig

@@ -39,7 +39,8 @@ from wordstill.distillation.plan import make_plan
 from wordstill.methods import MethodSpec
 from wordstill.methods.base import Method, RunContext
 from wordstill.methods.blocks import ROWS_AT_ONCE, Block, ShrunkRows, WhitenedBlock, frequent_words, shrunk_table
-from wordstill.methods.sentence import Bags, observe_bags, regress
+from wordstill.methods.sentence import Bags, observe_bags
+from wordstill.methods.sentence_regression import regress
 from wordstill.methods.sums import Moments, RowSums, row_blocks
 from wordstill.teacher import Teacher, TeacherConfig
 from wordstill.teacher.states import RangeMeans, WordStates

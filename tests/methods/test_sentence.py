@@ -5,7 +5,8 @@ import pytest
 import torch
 
 from wordstill.errors import UsageError
-from wordstill.methods.sentence import Bags, Sentence, SentenceConfig, observe_bags, regress
+from wordstill.methods.sentence import Bags, Sentence, SentenceConfig, observe_bags
+from wordstill.methods.sentence_regression import regress
 from wordstill.methods.sums import RowSums
 
 WORDS, WIDTH = 30, 8

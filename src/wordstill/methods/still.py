@@ -15,7 +15,8 @@ from wordstill.core.settings import Config, Range
 from wordstill.errors import UsageError
 from wordstill.methods.base import Method, RunContext, refuse_unseen
 from wordstill.methods.blocks import ROWS_AT_ONCE, Block, Exponent, Mixture, Prior, Weight, frequent_words, shrunk_table
-from wordstill.methods.sentence import LEAST_SENTENCES, Bags, observe_bags, regress
+from wordstill.methods.sentence import LEAST_SENTENCES, Bags, observe_bags
+from wordstill.methods.sentence_regression import regress
 from wordstill.methods.sums import RowSums
 from wordstill.teacher.states import WordStates
 from wordstill.vectors import WordVectors
