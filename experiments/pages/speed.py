@@ -13,6 +13,7 @@ from experiments.record import current_command
 from experiments.speed import (
     analogies,
     cpu_throughput,
+    folds,
     gpu_throughput,
     intrinsic,
     memory,
@@ -35,6 +36,7 @@ BENCHMARKS: tuple[ModuleType, ...] = (
     prepare,
     workers,
     shared_gpu,
+    folds,
     memory,
     vectors,
     retrofit,

@@ -39,6 +39,7 @@ from wordstill.teacher.loading import NAME
 
 BENCHMARK = "folds"
 TITLE = "Rows by fold"
+KINDS = {"enwiki-a": "Wikipedia, on a GPU:"}
 LIMIT = 1.15
 """Of the plain pass."""
 WITHIN = 0.10
