@@ -30,8 +30,9 @@ def _scores(content: Mapping[str, Any]) -> str:
         "",
         f"SCWS: Spearman's correlation on the half ({pairs['scws']:,} pairs) not used for choosing settings, and the "
         f"gain over the table. WiC: accuracy on the {pairs['wic']:,} test pairs, and the gain over the raw states. "
-        f"95 % intervals are in brackets. Of {len(content['development'])} settings, {content['chosen']} "
-        f"is the best on the other half of SCWS{_for_wic(content)}; the other rows use the defaults.",
+        f"{_rule(content)}95 % intervals are in brackets. Of {len(content['development'])} settings, "
+        f"{content['chosen']} is the best on the other half of SCWS{_for_wic(content)}; the other rows use the "
+        "defaults.",
         "",
         "| vectors | SCWS | gain | WiC | gain |",
         "|---|---:|---:|---:|---:|",
@@ -47,6 +48,10 @@ def _scores(content: Mapping[str, Any]) -> str:
         ]
         lines.append(f"| {name} | {scws} | {gains[0]} | {row['wic']:.1f} | {gains[1]} |")
     return "\n".join(lines)
+
+
+def _rule(content: Mapping[str, Any]) -> str:
+    return f"{content['rule_wic']} " if "rule_wic" in content else ""
 
 
 def _for_wic(content: Mapping[str, Any]) -> str:
