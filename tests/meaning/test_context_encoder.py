@@ -48,6 +48,16 @@ def test_a_sentence_is_the_mean_of_its_units(encoder, unit):
     np.testing.assert_allclose(vectors["raw"][1], mean / mean.norm(), atol=1e-5)
 
 
+def test_representations_may_be_wider_than_states(encoder):
+    wide = StateEncoder(encoder.reader, {"wide": lambda states: states[:, :2].flatten(1), "first": lambda s: s[:, 0]})
+    width = encoder.reader.shape[1]
+    vectors, _ = wide.occurrences([WordInContext(TEXT, 4, 9)])
+    assert {name: one.shape for name, one in vectors.items()} == {"wide": (1, 2 * width), "first": (1, width)}
+    sentences, _ = wide.sentences([TEXT], "words")
+    assert sentences["wide"].shape == (1, 2 * width)
+    assert wide.sentences([], "words")[0]["wide"].shape[0] == 0
+
+
 def test_words_of_texts(encoder):
     words, vectors, offsets = encoder.words(["the \u200b house", "old"])
     assert (words, offsets.tolist()) == ([["the", "house"], ["old"]], [0, 2, 3])

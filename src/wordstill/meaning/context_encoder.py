@@ -52,28 +52,37 @@ class StateEncoder:
         """[n, dim] unit means over the words or subwords of texts, and which texts have any."""
         distinct, rows = _distinct(texts)
         width, device = self.reader.shape[1], self.reader.teacher.device
-        sums = {name: torch.zeros(len(distinct), width, device=device) for name in self.representations}
+        sums: dict[str, torch.Tensor] = {}
         found = np.zeros(len(distinct), dtype=np.bool_)
         for numbers, states in self.reader.read_units(distinct, unit):
             found[numbers] = True
             places = torch.from_numpy(numbers).to(device)
             for name, represent in self.representations.items():
-                sums[name].index_add_(0, places, represent(states))
+                part = represent(states)
+                if name not in sums:
+                    sums[name] = torch.zeros(len(distinct), part.shape[1], device=device)
+                sums[name].index_add_(0, places, part)
+        nothing = torch.zeros(len(distinct), width)
+        totals = {name: sums.get(name, nothing).cpu().numpy() for name in self.representations}
         # A mean and a sum have the same direction.
-        return {name: unit_rows(total.cpu().numpy())[rows] for name, total in sums.items()}, found[rows]
+        return {name: unit_rows(total)[rows] for name, total in totals.items()}, found[rows]
 
 
 def span_vectors(
     reader: StateReader, texts: Sequence[str], spans: Spans, representations: Mapping[str, Representation]
 ) -> tuple[Vectors, Mask]:
     """[n, width] vectors of spans by name, zeros for what the tokenizer drops, and which of them it keeps."""
-    vectors = {name: np.zeros((len(spans), reader.shape[1]), dtype=np.float32) for name in representations}
+    vectors: Vectors = {}
     found = np.zeros(len(spans), dtype=np.bool_)
     for numbers, states in reader.read(texts, spans):
         found[numbers] = True
         for name, represent in representations.items():
-            vectors[name][numbers] = represent(states).float().cpu().numpy()
-    return vectors, found
+            part = represent(states).float().cpu().numpy()
+            if name not in vectors:
+                vectors[name] = np.zeros((len(spans), part.shape[1]), dtype=np.float32)
+            vectors[name][numbers] = part
+    nothing = np.zeros((len(spans), reader.shape[1]), dtype=np.float32)
+    return {name: vectors.get(name, nothing) for name in representations}, found
 
 
 def _distinct(things: Sequence[Any]) -> tuple[list[Any], Ints]:
