@@ -5,6 +5,7 @@ import sys
 
 import numpy as np
 import pytest
+import torch
 
 pytest.importorskip("transformers")
 
@@ -79,3 +80,11 @@ def test_from_triples_to_gains(world, tmp_path, monkeypatch):  # noqa: F811
     seeds.main()
     assert {path: path.stat().st_mtime_ns for path in work.glob("narrow-*")} == before
     assert json.loads(out.read_text())["scores"] == scores
+
+
+def test_a_cosine_of_vectors_end_to_end_is_the_mean_of_both():
+    states = torch.randn(2, 3, 8, generator=torch.Generator().manual_seed(0))
+    parts = (lambda some: 5 * some[:, 0], lambda some: some[:, 2])
+    found = seeds.together(*parts)(states)
+    cosines = [torch.nn.functional.cosine_similarity(*part(states), dim=0) for part in parts]
+    assert torch.nn.functional.cosine_similarity(*found, dim=0) == pytest.approx(float(sum(cosines)) / 2, abs=1e-6)
