@@ -84,11 +84,13 @@ def calls(capability: int) -> Iterator[Callable[[], Any]]:
                 yield lambda texts=texts, bounds=bounds, causal=causal: attend_short_texts(
                     texts, texts, texts, bounds, 0.1, causal
                 )
-        texts = torch.zeros(8, 2, WIDTHS[-1] if least else USUAL_WIDTH, dtype=dtype)
+        usual, texts = (
+            torch.zeros(8, 2, width, dtype=dtype) for width in (USUAL_WIDTH, WIDTHS[-1] if least else USUAL_WIDTH)
+        )
         yield lambda texts=texts, bounds=bounds: attend_short_texts(
             texts, texts, texts, bounds, 0.1, False, torch.zeros(2, 15), None
         )
-        yield lambda texts=texts, bounds=bounds: attend_short_texts(texts, texts, texts, bounds, 0.1, False, None, 3)
+        yield lambda texts=usual, bounds=bounds: attend_short_texts(texts, texts, texts, bounds, 0.1, False, None, 3)
     yield lambda: add_rows(
         table, torch.zeros(4, dtype=torch.int64), torch.tensor([-1, 2]), table[:2], torch.tensor([1, 0])
     )

@@ -7,7 +7,9 @@ import socket
 import sys
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -31,6 +33,20 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Any]:
+    """A cluster whose first node has one core."""
+    import ray
+    from ray.cluster_utils import Cluster
+
+    started = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
+    try:
+        yield started
+    finally:
+        ray.shutdown()
+        started.shutdown()
+
+
 def test_without_ray_the_extra_is_named(tmp_path, store, config, monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(MissingExtra, match=r"--ray needs the package 'ray'.*wordstill\[scale\]"):
@@ -48,41 +64,35 @@ def test_workers_share_gpus_where_there_are_more_of_them(gpus, workers, share):
 
 @pytest.mark.slow
 @needs_ray
-def test_a_node_that_dies_changes_nothing_and_text_is_prepared_alike(tmp_path, store, config, short_text):
-    import ray
-    from ray.cluster_utils import Cluster
-
+def test_a_node_that_dies_changes_nothing_and_text_is_prepared_alike(tmp_path, cluster, store, config, short_text):
     distill_in_shards(store, tmp_path / "inline", config, ScaleConfig(shard_words=SHARD))
-    two = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
-    try:
-        doomed = two.add_node(num_cpus=1)
-        out = tmp_path / "cluster"
-        done = out.with_name("cluster.partial") / "shards" / "done"
+    doomed = cluster.add_node(num_cpus=1)
+    out = tmp_path / "cluster"
+    done = out.with_name("cluster.partial") / "shards" / "done"
 
-        def kill() -> None:
-            while not (done.exists() and any(done.iterdir())):
-                time.sleep(0.01)
-            two.remove_node(doomed, allow_graceful=False)
+    def kill() -> None:
+        while not (done.exists() and any(done.iterdir())):
+            time.sleep(0.01)
+        cluster.remove_node(doomed, allow_graceful=False)
 
-        killer = threading.Thread(target=kill)
-        killer.start()
-        distill_in_shards(store, out, config, ScaleConfig(ray=two.address, shard_words=SHARD))
-        killer.join()
-        assert contents(out) == contents(tmp_path / "inline")
-        run = shards_on_cluster(two.address)
-        prepare(short_text, tmp_path / "by ray", block_bytes=500, run=run)
-        prepare(short_text, tmp_path / "here", block_bytes=500, workers=1)
-        assert contents(tmp_path / "by ray") == contents(tmp_path / "here")
-    finally:
-        ray.shutdown()
-        two.shutdown()
+    killer = threading.Thread(target=kill)
+    killer.start()
+    distill_in_shards(store, out, config, ScaleConfig(ray=cluster.address, shard_words=SHARD))
+    killer.join()
+    assert contents(out) == contents(tmp_path / "inline")
+    run = shards_on_cluster(cluster.address)
+    prepare(short_text, tmp_path / "by ray", block_bytes=500, run=run)
+    prepare(short_text, tmp_path / "here", block_bytes=500, workers=1)
+    assert contents(tmp_path / "by ray") == contents(tmp_path / "here")
 
 
 @pytest.mark.slow
 @needs_ray
-def test_the_command_line_shows_words_while_a_shard_is_read(tmp_path, short_text, saved_teacher, capsys, monkeypatch):
+def test_the_command_line_shows_words_while_a_shard_is_read(
+    tmp_path, cluster, short_text, saved_teacher, capsys, monkeypatch
+):
     content = short_text.read_text()
-    (tmp_path / "text.txt").write_text(content * (60_000 // len(content)))
+    (tmp_path / "text.txt").write_text(content * (200_000 // len(content)))
     store = tmp_path / "store"
     prepare(tmp_path / "text.txt", store, workers=1)
     events = []
@@ -95,7 +105,7 @@ def test_the_command_line_shows_words_while_a_shard_is_read(tmp_path, short_text
 
     monkeypatch.setattr(ClusterPool, "poll", seen)
     options = ["--method", "ase:layer=2", "--teacher", str(saved_teacher), "--device", "cpu", "--dtype", "float32"]
-    options += ["--min-count", "3", "--batch-tokens", "60", "--workers", "1", "--ray", "local"]
+    options += ["--min-count", "3", "--batch-tokens", "60", "--workers", "1", "--ray", cluster.address]
     monkeypatch.setattr(sys, "argv", ["wordstill", "distill", str(store), "--out", str(tmp_path / "out"), *options])
     with pytest.raises(SystemExit) as end:
         main()
@@ -117,6 +127,22 @@ def test_a_port_that_is_no_cluster_of_ours_is_not_called_absent(tmp_path, store,
         address = f"127.0.0.1:{server.getsockname()[1]}"
         with pytest.raises(UsageError, match=f"{address} answers, but Ray cannot connect.*not let in.*token"):
             distill_in_shards(store, tmp_path / "out", config, ScaleConfig(ray=address, shard_words=SHARD))
+
+
+@needs_ray
+def test_local_starts_ray_here(tmp_path, store, config, monkeypatch):
+    import ray
+
+    given = {}
+
+    def init(**settings):
+        given.update(settings)
+        raise RuntimeError("not now")
+
+    monkeypatch.setattr(ray, "init", init)
+    with pytest.raises(UsageError, match="not now"):
+        distill_in_shards(store, tmp_path / "out", config, ScaleConfig(ray="local", shard_words=SHARD))
+    assert given["address"] == "local"
 
 
 @needs_ray
