@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import gc
 import os
 import random
@@ -123,6 +124,35 @@ def saved_teacher(
     tiny_model("bert-cased").save_pretrained(folder)
     tiny_tokenizer("bert-cased").save_pretrained(folder)
     return folder
+
+
+@pytest.fixture(scope="session")
+def copy_of_model() -> Callable[..., tuple[Any, Any]]:
+    """Loads a teacher's model and tokenizer as usual, but reads the files of a folder once: others get a copy."""
+    from wordstill.teacher.loading import load_model_and_tokenizer
+
+    kept: dict[Any, tuple[Any, Any]] = {}
+
+    def load(name: str | Path) -> tuple[Any, Any]:
+        folder = Path(name)
+        if not folder.is_dir():
+            return load_model_and_tokenizer(name)
+        files = sorted((file.name, file.stat().st_mtime_ns, file.stat().st_size) for file in folder.iterdir())
+        key = (folder.resolve(), *files)
+        if key not in kept:
+            kept[key] = load_model_and_tokenizer(name)
+        model, tokenizer = kept[key]
+        return copy.deepcopy(model), tokenizer
+
+    return load
+
+
+@pytest.fixture(scope="module")
+def models_read_once(copy_of_model: Callable[..., tuple[Any, Any]]) -> Iterator[None]:
+    """For rooms whose tests start many runs with the same teacher."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("wordstill.teacher.teacher.load_model_and_tokenizer", copy_of_model)
+        yield
 
 
 @pytest.fixture(scope="session")

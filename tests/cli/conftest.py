@@ -39,6 +39,11 @@ def one_tree_of_commands() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(scope="module", autouse=True)
+def one_reading_of_models(models_read_once: None) -> None:
+    """Commands run in this process do not read the same files again and again."""
+
+
 @pytest.fixture
 def cli(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Result]:
     """Runs ``wordstill`` with some arguments in this process, through its entry point."""

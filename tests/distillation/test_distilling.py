@@ -24,6 +24,8 @@ from wordstill.methods.occurrence_states import OccurrenceConfig
 from wordstill.teacher import Teacher, TeacherConfig
 from wordstill.vectors import WordVectors
 
+pytestmark = pytest.mark.usefixtures("models_read_once")
+
 ALL = ("still", "ase:layer=0,2", "decontextual")
 LABELS = ["still", "ase-layer-0", "ase-layer-2", "decontextual"]
 

@@ -20,6 +20,8 @@ from wordstill.methods import METHODS, Ase
 from wordstill.teacher import Teacher, TeacherConfig
 from wordstill.vectors import WordVectors
 
+pytestmark = pytest.mark.usefixtures("models_read_once")
+
 DECODERS = ("gpt2", "llama3")
 EVERYTHING = [
     spec

@@ -18,6 +18,8 @@ from wordstill.reproduction.results import KeptScore
 from wordstill.teacher import TeacherConfig
 from wordstill.vectors import WordVectors
 
+pytestmark = pytest.mark.usefixtures("models_read_once")
+
 SYSTEMS = (
     System("skip-gram", "skipgram:dim=8,epochs=1", "trained"),
     System(f"ASE of {{parent}}-12, {BEST_PER_SET}", "ase:layer=all", select=BEST_PER_SET),

@@ -17,6 +17,8 @@ from wordstill.formats.artifact import SUMS
 from wordstill.scale import ScaleConfig, distill_in_shards
 from wordstill.scale.incremental import add, merge, remove
 
+pytestmark = pytest.mark.usefixtures("models_read_once")
+
 KEEP = ScaleConfig(keep_sums=True)
 HERE = {"device": "cpu", "dtype": "float32"}
 WORDS = ("the", "old", "still", "river", "heat", "keep", "never seen", "isthmus")

@@ -19,6 +19,8 @@ from wordstill.scale.incremental import add, merge
 from wordstill.scale.ledger import Ledger
 from wordstill.scale.shared_folder import ObjectFolder
 
+pytestmark = pytest.mark.usefixtures("models_read_once")
+
 fsspec = pytest.importorskip("fsspec")
 if not all(importlib.util.find_spec(name) for name in ("moto", "s3fs", "flask")):
     pytest.skip("moto[server] or s3fs is not installed", allow_module_level=True)

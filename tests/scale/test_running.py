@@ -27,6 +27,8 @@ from wordstill.scale.partition import Job, ShardReader, refuse_other_recipe
 from wordstill.scale.pools import InlinePool
 from wordstill.teacher import Teacher
 
+pytestmark = pytest.mark.usefixtures("models_read_once")
+
 SHARD = 60
 COSINES = {"still-dim-16": 1e-6, "ase-layer-2": 1e-6, "principal": 5e-3}
 """How near cosines are to those of the plain run. `principal` merges sketches, which are no sums."""
