@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import io
 import json
 import pickle
@@ -291,15 +292,25 @@ def test_any_word_and_number_comes_back_or_is_refused(case, words, value):
         assert_same(formats.read(Path(folder) / case.file), vectors)
 
 
+@functools.cache
+def files_of(case) -> dict[str, bytes]:
+    """What a table is written as, by path."""
+    with tempfile.TemporaryDirectory() as folder:
+        make(case, table(counts=np.arange(7)), Path(folder) / case.file)
+        files = sorted(file for file in Path(folder).rglob("*") if file.is_file())
+        return {str(file.relative_to(folder)): file.read_bytes() for file in files}
+
+
 @every_case
 @settings(max_examples=40, deadline=None)
 @given(data=st.data())
 def test_a_damaged_file_never_raises_anything_but_our_errors(case, data):
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / case.file
-        make(case, table(counts=np.arange(7)), path)
-        files = [path] if path.is_file() else sorted(file for file in path.rglob("*") if file.is_file())
-        victim = data.draw(st.sampled_from(files))
+        for name, written in files_of(case).items():
+            (Path(folder) / name).parent.mkdir(parents=True, exist_ok=True)
+            (Path(folder) / name).write_bytes(written)
+        victim = Path(folder) / data.draw(st.sampled_from([*files_of(case)]))
         content = bytearray(victim.read_bytes())
         for _ in range(data.draw(st.integers(0, 4))):
             content[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.integers(0, 255))
