@@ -18,12 +18,12 @@ from wordstill.evaluation.score import Coverage, ItemScores
 from wordstill.evaluation.statistics import Interval
 from wordstill.meaning import MeaningEncoder
 
-GOLD = np.random.default_rng(0).normal(size=300)
+GOLD = np.random.default_rng(0).normal(size=100)
 
 
 def predicted(name):
     """Meanings of the chosen variant are better than all else."""
-    noise = np.random.default_rng(len(name)).normal(size=300)
+    noise = np.random.default_rng(len(name)).normal(size=100)
     return GOLD + (0.5 if name.startswith("meaning (narrow, seed") else 2.0) * noise
 
 
@@ -33,7 +33,7 @@ def evaluate(encoder, tasks, *, limit):
     def score(name, task):
         items = ItemScores("spearman", predicted(name), GOLD)
         shown = 100 * items.value()
-        return Score("toy", task, "spearman", shown, interval, Coverage(300, 300), 300, rules, "test", "0", items=items)
+        return Score("toy", task, "spearman", shown, interval, Coverage(100, 100), 100, rules, "test", "0", items=items)
 
     return Evaluation({name: {task: score(name, task) for task in tasks} for name in encoder.names}, rules, 0)
 
