@@ -141,7 +141,7 @@ def test_a_method_adds_the_same_by_kernels_for_the_text_and_its_folds(spec, text
     with monkeypatch.context() as patched:
         patched.setattr(sums_module, "gpu_add", lambda device: add_rows)
         fast = found.build(replace(text.context, cells=cells, device=DEVICE))
-    for states in text.states(False, 30, plain.layers)[:2]:
+    for states in text.states(False, 60, plain.layers)[:3]:
         plain.observe(states)
         fast.observe(moved(states))
     expected, sums = plain.state_dict(), fast.state_dict()
