@@ -25,14 +25,18 @@ TEACHERS = {
     "all-mpnet-base-v2": ("mpnet-v5", "mpnet-v4", "mpnet-v3", "mpnet"),
 }
 """Teachers of the short table and the picture, and how files with their scores end; a method's first scores count."""
-SIZES = ("words-0500k", "words-05M", "words-27M")
-"""Texts of the picture, and how the files with their scores begin; the short table has the last."""
+SIZES = ("words-0500k", "words-05M", "words-27M", "words-54M")
+"""Texts of the picture, and how the files with their scores begin."""
+SUMMARIZED = "words-27M"
+"""The text of the short table."""
 PEERS = {
+    "model2vec-MiniLM": ("model2vec-words", "model2vec-tables"),
+    "model2vec-mpnet": ("model2vec-words", "model2vec-tables"),
     "potion-base-8M": ("released-words", "released-tables"),
     "wordllama-256": ("released-words", "released-tables"),
     "glove-6B-100d": ("released-tables", "released-tables"),
 }
-"""Released tables, and where their scores on words and on sentences are."""
+"""Tables of others, and where their scores on words and on sentences are."""
 OLDER_VERSIONS = ("still.v1", "still.v2", "still.v3", "still.v4", "sentence.v1")
 """Versions whose scores are kept; their rows carry the version's name."""
 PICTURED = {
@@ -153,7 +157,7 @@ def summary() -> str:
         "|---|---|---:|---:|---:|---:|---:|",
     ]
     for teacher in TEACHERS:
-        files = _files_of(teacher, SIZES[-1])
+        files = _files_of(teacher, SUMMARIZED)
         rows = {label: seeds for content in files for label, seeds in by_label([content]).items()}
         for versions in PICTURED.values():
             if label := next(filter(rows.__contains__, versions), None):
@@ -188,7 +192,7 @@ def summary_page() -> str:
 
 def _summarized(teacher: str) -> list[File]:
     """The files whose scores stand in the short table, the latest first."""
-    by_file = [(by_label([content]), content) for content in reversed(_files_of(teacher, SIZES[-1]))]
+    by_file = [(by_label([content]), content) for content in reversed(_files_of(teacher, SUMMARIZED))]
     used = []
     for versions in PICTURED.values():
         found = (content for label in versions for rows, content in by_file if label in rows)
