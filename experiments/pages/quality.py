@@ -20,10 +20,7 @@ from wordstill.evaluation.report.plots import curves
 from wordstill.evaluation.studies import Curve
 from wordstill.methods import METHODS
 
-TEACHERS = {
-    "all-MiniLM-L6-v2": ("minilm-v5", "minilm-v4", "minilm-v3", "minilm"),
-    "all-mpnet-base-v2": ("mpnet-v5", "mpnet-v4", "mpnet-v3", "mpnet"),
-}
+TEACHERS = {"all-MiniLM-L6-v2": ("minilm-v5", "minilm-v4"), "all-mpnet-base-v2": ("mpnet-v5", "mpnet-v4")}
 """Teachers of the short table and the picture, and how files with their scores end; a method's first scores count."""
 SIZES = ("words-0500k", "words-05M", "words-27M", "words-54M")
 """Texts of the picture, and how the files with their scores begin."""
@@ -37,14 +34,10 @@ PEERS = {
     "glove-6B-100d": ("released-tables", "released-tables"),
 }
 """Tables of others, and where their scores on words and on sentences are."""
-OLDER_VERSIONS = ("still.v1", "still.v2", "still.v3", "still.v4", "sentence.v1")
+OLDER_VERSIONS = ("still.v1", "still.v4")
 """Versions whose scores are kept; their rows carry the version's name."""
-PICTURED = {
-    "still": ("still", "still.v4", "still.v3", "still.v2"),
-    "sentence": ("sentence", "sentence.v1"),
-    "ase": ("ase",),
-}
-"""Methods of the short table and the picture, and their versions from the latest on."""
+PICTURED = ("still", "sentence", "ase")
+"""Methods of the short table and the picture."""
 PANEL_WIDTH, PANEL_HEIGHT, TITLE_HEIGHT = 720, 250, 26
 UNITS = "enwiki-a"
 """The text that was read by sentences and by paragraphs."""
@@ -159,10 +152,9 @@ def summary() -> str:
     for teacher in TEACHERS:
         files = _files_of(teacher, SUMMARIZED)
         rows = {label: seeds for content in files for label, seeds in by_label([content]).items()}
-        for versions in PICTURED.values():
-            if label := next(filter(rows.__contains__, versions), None):
-                scored = _scored(rows[label], "all")
-                lines.append(f"| {teacher} | `{label}` | {_summary_cells(scored, scored)} |")
+        for label in filter(rows.__contains__, PICTURED):
+            scored = _scored(rows[label], "all")
+            lines.append(f"| {teacher} | `{label}` | {_summary_cells(scored, scored)} |")
     texts = by_text()
     for label, files_of_peer in PEERS.items():
         words, sentences = (_scored(by_label(texts[name])[label], "all") for name in files_of_peer)
@@ -191,13 +183,10 @@ def summary_page() -> str:
 
 
 def _summarized(teacher: str) -> list[File]:
-    """The files whose scores stand in the short table, the latest first."""
-    by_file = [(by_label([content]), content) for content in reversed(_files_of(teacher, SUMMARIZED))]
-    used = []
-    for versions in PICTURED.values():
-        found = (content for label in versions for rows, content in by_file if label in rows)
-        used += [content for content in [next(found, None)] if content is not None and content not in used]
-    return used
+    """The files whose scores stand in the short table."""
+    latest = {label: content for content in _files_of(teacher, SUMMARIZED) for label in by_label([content])}
+    used = [latest[label] for label in PICTURED]
+    return [content for number, content in enumerate(used) if content not in used[:number]]
 
 
 def size_picture() -> str:
@@ -217,22 +206,16 @@ def size_picture() -> str:
 
 
 def _size_curves(columns: Iterable[Column]) -> list[Curve]:
-    """A curve for each teacher and method: the latest version that has all sizes."""
+    """A curve for each teacher and method."""
     columns, found = tuple(columns), dict[tuple[str, str], list[tuple[float, float]]]()
     for teacher in TEACHERS:
         for size in SIZES:
             rows = {label_of(row): row for content in _files_of(teacher, size) for row in content["rows"]}
-            for label in filter(rows.__contains__, chain(*PICTURED.values())):
+            for label in filter(rows.__contains__, PICTURED):
                 words = float(rows[label]["provenance"]["corpus"]["words"])
                 score = mean(rows[label]["scores"]["all"][column.name]["value"] for column in columns)
                 found.setdefault((teacher, label), []).append((words, score))
-    whole = {key: points for key, points in found.items() if len(points) == len(SIZES)}
-    drawn = []
-    for teacher in TEACHERS:
-        for versions in PICTURED.values():
-            if kept := [label for label in versions if (teacher, label) in whole]:
-                drawn.append(Curve(f"{kept[0]}, {teacher.split('-')[1]}", tuple(whole[teacher, kept[0]])))
-    return drawn
+    return [Curve(f"{label}, {teacher.split('-')[1]}", tuple(points)) for (teacher, label), points in found.items()]
 
 
 def choice_page() -> str:

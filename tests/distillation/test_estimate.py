@@ -78,6 +78,7 @@ def test_every_stage_has_its_words(planned, corpus):
     steps = estimate(plan, limit=0.1).steps
     assert [(step.title, step.words) for step in steps] == [
         ("isolated words", len(plan.vocabulary)),
+        ("words in 'the meaning of {}'", len(plan.vocabulary)),
         ("text", corpus.n_words),
         ("finish", 0),
     ]

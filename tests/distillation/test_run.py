@@ -114,8 +114,8 @@ class TestFoundOutBeforeReading:
             ("ase:layer=9", "outside 0 to 3"),
             ("x2static:layer=-9", "outside 0 to 3"),
             ("context-to-vec:layer=0-4", "outside 0 to 3"),
-            ("still:dim=289", "must be from 1 to 288"),
-            ("still:dim=0", "must be from 1 to 288"),
+            ("still:dim=321", "must be from 1 to 320"),
+            ("still:dim=0", "must be from 1 to 320"),
             ("principal:rank=33", "must be from 1 to 32"),
         ],
     )

@@ -96,8 +96,8 @@ def by_hand(whole: Method, part: Method, mixture: Mixture | None, row: int) -> n
     for fit in mixture.parts:
         block, own = fit.block, fit(at)
         name = names.get(id(block.sums))
-        # The isolated word and the sentence regression are those of the whole text.
-        if name not in (None, "alone"):
+        # The isolated word, the prompt and the sentence regression are those of the whole text.
+        if name not in (None, "alone", "prompted"):
             kappa, n = block.prior, float(block.sums.counts[row])
             of_part = part.parts[name].pooled()[row].double()
             expected = (fit.rows(at)[0] * (n + kappa) - n * block.sums.pooled()[row].double()) / kappa
