@@ -124,7 +124,8 @@ def run() -> None:
     try:
         main()
     except SystemExit as stop:
-        if stop.code is None or isinstance(stop.code, int):
+        # A profiler writes what it has seen at the usual end.
+        if (stop.code is None or isinstance(stop.code, int)) and sys.getprofile() is None:
             _end_at_once(stop.code or 0)
         raise
 
