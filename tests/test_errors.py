@@ -27,6 +27,11 @@ def test_unknown_names(got, expected):
     assert str(unknown_name("method", got, ["still", "ase"])) == expected
 
 
+def test_numbers_in_names_are_in_their_order():
+    message = str(unknown_name("test", "x", ["weat-10", "weat-2", "axis"]))
+    assert message == "Unknown test 'x'. Known: axis, weat-2, weat-10."
+
+
 def test_an_unknown_name_with_a_hint():
     assert str(unknown_name("set", "x", ["y"], "See the list.")) == "Unknown set 'x'. Known: y. See the list."
 

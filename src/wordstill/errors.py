@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable
 
 
@@ -72,9 +73,14 @@ class Interrupted(WordstillError):
         super().__init__(f"Stopped while {work}: {done:,} of {total:,} {unit} {end}.")
 
 
+def natural_order(name: str) -> list[str | int]:
+    """A sort key in which 10 comes after 9."""
+    return [int(part) if part.isdecimal() else part for part in re.split(r"([0-9]+)", name)]
+
+
 def unknown_name(kind: str, got: str, known: Iterable[str], hint: str = "") -> UsageError:
     """An error for a name that is not in a table, with the nearest names that are."""
-    names = sorted(known)
+    names = sorted(known, key=natural_order)
     near = difflib.get_close_matches(got, names, n=3, cutoff=0.5)
     guess = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
     tail = f" {hint}" if hint else ""

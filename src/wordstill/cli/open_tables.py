@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import hashlib
-import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -15,7 +14,7 @@ from wordstill.cli.failures import warn
 from wordstill.cli.options import option
 from wordstill.core.guard import ByUser
 from wordstill.core.object_stores import local_copy
-from wordstill.errors import UsageError, unknown_name
+from wordstill.errors import UsageError, natural_order, unknown_name
 from wordstill.vectors.oov import UnknownWord
 
 if TYPE_CHECKING:
@@ -90,8 +89,7 @@ def tables_inside(path: Path) -> list[Path]:
 
 def _in_order(path: Path) -> list[bool | str | int]:
     """A sort key: the default method is what the others are compared with, and layer 10 comes after layer 9."""
-    natural = [int(part) if part.isdigit() else part for part in re.split(r"([0-9]+)", path.name)]
-    return [path.name != "still", *natural]
+    return [path.name != "still", *natural_order(path.name)]
 
 
 def open_for_words(path: Path, unknown: Sequence[str] | None, teacher: str | None) -> WordVectors:

@@ -288,7 +288,7 @@ def _check_groups(origins: dict[str, Any], paragraphs: int) -> None:
     if origins["group"] is not None and not origins["names"]:
         bins = f" with a date for bins of {origins['bins']}" if origins["bins"] else ""
         raise DataError(
-            f"None of the {paragraphs:,} paragraphs has a group: {origins['group']!r} has no value{bins}. "
+            f"None of the {paragraphs:,} paragraphs has a group: '{origins['group']}' has no value{bins}. "
             "Choose another with --group (group=)."
         )
     if len(origins["names"]) == 1:
