@@ -19,7 +19,10 @@ def page() -> str:
     """How the triples were made, then a section for each teacher."""
     files = {path.stem: json.loads(path.read_text()) for path in sorted((RESULTS / FOLDER).glob("*.json"))}
     made = files.pop("triples", None)
-    lines = [] if made is None else [triples(made, made), ""]
+    lines = []
+    if made is not None:
+        lines = [f"On {made['hardware']}, commit {made['commit']}:", "", f"    {current_command(made['command'])}", ""]
+        lines += [triples(made, made), ""]
     return "\n".join([*lines, *map(section, files.values())]).rstrip()
 
 
