@@ -57,5 +57,8 @@ def test_a_section(results):
 
 def test_the_triples_come_first(results):
     header = {"mode": "round-trip", "triples": 900, "targets": 1000, "dropped": {"no paraphrase": 100}}
-    (results / "triples.json").write_text(json.dumps({**header, "triples per second": 450.0}))
-    assert page.page().startswith("- Triples (round-trip): 900 of 1,000 targets, 450 per second")
+    origin = {"hardware": "a GPU", "commit": "abc1234", "command": "python -m experiments.meaning.measure store"}
+    (results / "triples.json").write_text(json.dumps({**header, **origin, "triples per second": 450.0}))
+    first, command, triples = page.page().split("\n\n")[:3]
+    assert (first, command.strip()) == ("On a GPU, commit abc1234:", origin["command"])
+    assert triples.startswith("- Triples (round-trip): 900 of 1,000 targets, 450 per second")
