@@ -4,8 +4,8 @@ Example: python -m experiments.quality.search --name v4 --title "Two teachers, t
     --run mpnet=MODEL,STORE
 
 One pass for each teacher and text keeps the sums of more blocks than `still` has: layers between, isolated words,
-windows of other layers, contexts in which common words count less, and states less what their contexts let one
-expect. A coordinate search then changes one setting at a time and keeps what raises the mean gain
+words in prompts, windows of other layers, contexts in which common words count less, and states less what their
+contexts let one expect. A coordinate search then changes one setting at a time and keeps what raises the mean gain
 (`experiments.quality.halves.gain`). The result, results/choice/NAME.json, has every step that was kept, and how
 much the gain falls if one block is left out at the end.
 """
@@ -54,33 +54,43 @@ STRENGTHS = (0.01, 0.03, 0.1)
 SPARE_AXES, FIRST_ITERATIONS, ITERATIONS = 96, 8, 3
 LEAST_GAIN = 0.01
 KEPT_BLOCKS = 60
+PROMPTS = {
+    "meaning": "the meaning of {}", "kind": "a kind of {}", "is": "a {} is", "mean": "what does {} mean?",
+    "definition": "{}: definition and meaning", "word": "the meaning of the word {}", "like": "something like {}",
+    "similar": "{} and similar things", "example": "an example of {}", "about": "this is about {}",
+    "synonyms": "synonyms of {}", "this": "This is a {}.",
+}  # fmt: skip
+"""Candidates; of each there is the mean state of the whole prompt, and the state of the word in it."""
+PROMPTED = tuple(f"{name}{what}" for name in PROMPTS for what in (".whole", ".within"))
+PROMPT_WEIGHT, SEARCHED_PROMPTS = 0.3, 3
 
 Settings = dict[str, float]
 START: Settings = {
-    "states.weight": 0.25, "states.exponent": 0.08,
+    "states.weight": 0.3, "states.exponent": 0.08,
     "low2.weight": 0.65, "low2.exponent": 0.2,
     "window.weight": 0.35, "window.exponent": 0.35,
     "neighbors.weight": 0.3, "neighbors.exponent": 0.25,
-    "sentence.weight": 0.5, "sentence.exponent": 0.0,
+    "sentence.weight": 0.55, "sentence.exponent": 0.0,
     "low1.weight": 0.0, "low1.exponent": 0.2,
     "low3.weight": 0.0, "low3.exponent": 0.2,
     "mid.weight": 0.0, "mid.exponent": 0.1,
     "window0.weight": 0.0, "window0.exponent": 0.25,
-    "neighbors0.weight": 0.0, "neighbors0.exponent": 0.15,
+    "neighbors0.weight": 0.2, "neighbors0.exponent": 0.05,
     "weighted.weight": 0.0, "weighted.exponent": 0.3,
     "weighted0.weight": 0.0, "weighted0.exponent": 0.25,
     "context.weight": 0.0, "context.exponent": 0.25,
     "adjusted.weight": 0.0, "adjusted.exponent": 0.08,
     "adjusted.share": 1.0,
-    "alone.weight": 0.0, "alone.exponent": 0.2,
+    "alone.weight": 0.3, "alone.exponent": 0.15,
     "low1.alone.weight": 0.0, "low1.alone.exponent": 0.2,
     "low2.alone.weight": 0.0, "low2.alone.exponent": 0.2,
     "low3.alone.weight": 0.0, "low3.alone.exponent": 0.2,
     "mid.alone.weight": 0.0, "mid.alone.exponent": 0.2,
-    "state_prior": 0.5, "context_prior": 6.0, "strength": 0.03, "exponent": 0.05, "frequency": 0.0,
+    **{f"{name}.weight": 0.0 for name in PROMPTED}, **{f"{name}.exponent": 0.15 for name in PROMPTED},
+    "state_prior": 0.5, "context_prior": 2.0, "strength": 0.03, "exponent": 0.05, "frequency": 0.0,
     "common": 20_000, "dim": 256,
 }  # fmt: skip
-"""The settings of `still.v3`; every other block has no weight."""
+"""The settings of `still.v4`; every other block has no weight."""
 CHOICES: dict[str, tuple[float, ...]] = {
     "strength": STRENGTHS, "state_prior": (0.25, 0.5, 1.0, 2.0), "context_prior": (2.0, 4.0, 6.0, 10.0, 20.0),
     "exponent": (0.0, 0.05, 0.1), "frequency": (0.0, 0.5, 1.0), "common": (10_000, 20_000, 40_000),
@@ -189,12 +199,65 @@ class ManySums(Method):
 
 
 @dataclass(frozen=True)
+class PromptedConfig(ManySumsConfig):
+    """Settings of `Prompted`."""
+
+    text: str = ""
+
+
+class Prompted(Method):
+    """Mean states of one prompt, and of the words in it."""
+
+    name: ClassVar[str] = "prompted"
+    config_type: ClassVar[type[PromptedConfig]] = PromptedConfig
+    reads_text: ClassVar[bool] = False
+    config: PromptedConfig
+
+    def __init__(self, config: PromptedConfig, run: RunContext) -> None:
+        super().__init__(config, run)
+        size = len(run.vocabulary), run.width, run.device
+        self.parts = {"whole": RowSums(*size), "within": RowSums(*size)}
+
+    @property
+    def prompt(self) -> str:
+        """The one of the settings."""
+        return self.config.text
+
+    def isolated_words(self) -> NDArray[np.int64]:
+        """Every word of the vocabulary."""
+        return np.arange(len(self.run.vocabulary), dtype=np.int64)
+
+    def observe_isolated(self, states: WordStates) -> None:
+        """Nothing."""
+
+    def observe_prompted(self, states: WordStates) -> None:
+        """Keep the states."""
+        known, layer = states.known, self.config.layer
+        ids = states.word_ids[known]
+        self.sums("whole").add(ids, states.sentences(layer), states.word_sentence[known])
+        self.sums("within").add(ids, states.words(layer), known)
+
+    def sums(self, part: str) -> RowSums:
+        """Of the whole prompt, or of the word within."""
+        found = self.parts[part]
+        assert isinstance(found, RowSums)
+        return found
+
+    def finish(self, provenance: Mapping[str, Any] | None = None) -> WordVectors:
+        """Refuse: `Condition` makes tables of the sums."""
+        raise NotImplementedError("The search makes its tables itself.")
+
+
+@dataclass(frozen=True)
 class SearchConfig(DistillConfig):
     """A distillation that keeps `ManySums` and makes no table."""
 
     def specs(self, teacher: Teacher) -> list[MethodSpec]:
         """The sums alone."""
-        return [Configured("many-sums", ManySums, ManySumsConfig(teacher.depth))]
+        found: list[MethodSpec] = [Configured("many-sums", ManySums, ManySumsConfig(teacher.depth))]
+        for name, text in PROMPTS.items():
+            found.append(Configured(name, Prompted, PromptedConfig(teacher.depth, text)))
+        return found
 
 
 @dataclass(eq=False)
@@ -271,7 +334,7 @@ class Condition:
             block = Block(as_rows(self.tables[strength]), exponent=exponent)
         elif name == "adjusted":
             block = Block(as_rows(self._adjusted(prior, share)), exponent=exponent)
-        elif name.endswith("alone"):
+        elif name.endswith("alone") or name in PROMPTED:
             block = Block(sums[name], exponent=exponent)
         else:
             low = sums["low2.alone"] if name.endswith("0") else sums["alone"]
@@ -327,8 +390,11 @@ def read(name: str, teacher: str, text: str) -> Condition:
         plan.engine.run()
         seconds = round(time.monotonic() - start, 1)
         words = corpus.n_words
-    method = next(iter(plan.engine.methods.values()))
+    method, *prompted = plan.engine.methods.values()
     assert isinstance(method, ManySums)
+    for prompt, each in zip(PROMPTS, prompted):
+        assert isinstance(each, Prompted)
+        method.sums |= {f"{prompt}.{part}": each.sums(part) for part in each.parts}
     states = method.sums["states"]
     frequent = frequent_words(states.counts, method.sums["alone"].counts, method.run.width)
     order = torch.argsort(torch.where(frequent, states.counts, 0), descending=True, stable=True)
@@ -349,6 +415,17 @@ class Search:
         self.tried: dict[tuple[float, ...], float] = {}
         self.best, self.scores = dict(start), self.measure(start)
         self.steps = [{"change": "start", "gain": self.gain(self.scores), "scores": self.scores}]
+
+    def prompts(self) -> dict[str, dict[str, Any]]:
+        """What each prompt gains beside the start, best first; only the first ones take part in the search."""
+        found = {name: self.measure(self.best | {f"{name}.weight": PROMPT_WEIGHT}) for name in PROMPTED}
+        gains = {name: self.gain(scores) for name, scores in found.items()}
+        ranked = sorted(found, key=lambda name: -gains[name])
+        for name in ranked[SEARCHED_PROMPTS:]:
+            del self.best[f"{name}.weight"], self.best[f"{name}.exponent"]
+        for name in ranked:
+            print(f"{gains[name]:8.3f}  {name}  {found[name]}", flush=True)
+        return {name: {"gain": gains[name], "scores": found[name]} for name in ranked}
 
     def run(self) -> None:
         """Change one setting at a time, in an order that is drawn, until nothing helps or the time is up."""
@@ -432,8 +509,10 @@ def main() -> None:
         start |= {name: 0.0 for name in names if name.removesuffix(".weight") not in options.only}
     search = Search(conditions, start, options)
     print(f"start {search.gain(search.scores)} {search.scores}", flush=True)
+    prompts = search.prompts()
     facts = {
         **origin(MODULE, options),
+        "prompts": prompts,
         "runs": {each.name: {"words": each.words, "seconds": each.seconds} for each in conditions},
     }
     path = options.out / f"{options.name}.json"

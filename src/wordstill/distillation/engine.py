@@ -59,6 +59,8 @@ class Stage:
     methods: Sequence[Observer]
     isolated: bool = field(kw_only=True)
     """Whether the batches are isolated words rather than running text."""
+    prompted: bool = field(default=False, kw_only=True)
+    """Whether each of these words stands in the methods' prompt."""
     words: int = field(kw_only=True)
     """How many words they hold, for the time left."""
     should_stop: Callable[[], bool] = lambda: False
@@ -77,7 +79,9 @@ class Stage:
         """Show a batch's states to every method."""
         for method in self.methods:
             with profiler.part(method.name):
-                if self.isolated:
+                if self.prompted:
+                    method.observe_prompted(states)
+                elif self.isolated:
                     method.observe_isolated(states)
                 else:
                     method.observe(states)
@@ -97,13 +101,7 @@ def make_stages(
 
     With ``pauses``, after so many paragraphs and words, the text has a stage up to each, and one for the rest.
     """
-    stages = []
-    isolating = [method for method in methods if len(method.isolated_words())]
-    if isolating:
-        ids = np.unique(np.concatenate([method.isolated_words() for method in isolating]))
-        words = [vocabulary.surfaces[number] for number in ids]
-        listed = WordListBatches(words, ids, teacher.tokenizer, batches, config.window)
-        stages.append(Stage("isolated words", listed, isolating, isolated=True, words=len(words)))
+    stages = list(_word_stages(teacher, vocabulary, methods, batches, config))
     readers = [method for method in methods if method.reads_text]
     if not readers:
         return stages
@@ -135,6 +133,23 @@ def make_stages(
         if early_stopping is not None and learners:
             stages[-1].should_stop = partial(early_stopping.should_stop, learners, epoch)
     return stages
+
+
+def _word_stages(
+    teacher: Teacher, vocabulary: Vocabulary, methods: Sequence[Observer], batches: BatchConfig, config: DistillConfig
+) -> Iterator[Stage]:
+    """Isolated words: alone, and then in every prompt."""
+    isolating = [method for method in methods if len(method.isolated_words())]
+    prompts = dict.fromkeys(method.prompt for method in isolating if method.prompt is not None)
+    for prompt in (None, *prompts):
+        readers = [method for method in isolating if prompt in (None, method.prompt)]
+        if not readers:
+            continue
+        ids = np.unique(np.concatenate([method.isolated_words() for method in readers]))
+        words = [vocabulary.surfaces[number] for number in ids]
+        listed = WordListBatches(words, ids, teacher.tokenizer, batches, config.window, prompt or "{}")
+        title = "isolated words" if prompt is None else f"words in '{prompt}'"
+        yield Stage(title, listed, readers, isolated=True, prompted=prompt is not None, words=len(words))
 
 
 def _masking(teacher: Teacher, method: Method, number: int, seed: tuple[int, ...]) -> Masking:

@@ -103,6 +103,11 @@ class Observer(Configurable, ABC):
         """Ids of the words that the teacher is to read in isolation, outside any text. None by default."""
         return np.empty(0, dtype=np.int64)
 
+    @property
+    def prompt(self) -> str | None:
+        """A text in which the teacher reads its isolated words once more, with ``{}`` in the word's place."""
+        return None
+
     def observe(self, states: WordStates) -> None:
         """Learn from a batch of running text; called only if it reads text."""
         raise NotImplementedError(f"{type(self).__name__} reads text, but has no observe")
@@ -113,6 +118,10 @@ class Observer(Configurable, ABC):
         There can be words that only others asked for.
         """
         raise NotImplementedError(f"{type(self).__name__} has isolated words, but no observe_isolated")
+
+    def observe_prompted(self, states: WordStates) -> None:
+        """Learn from a batch of isolated words, each the only word of a sentence that is the prompt."""
+        raise NotImplementedError(f"{type(self).__name__} has a prompt, but no observe_prompted")
 
     def status(self) -> str:
         """A few words for the progress bar, such as the loss; empty by default."""

@@ -42,6 +42,12 @@ class StillConfig(Config):
     isolated_weight: Weight = 0.3
     """Weight of the state of the isolated word: what the teacher knows of a name, whatever the text says of it."""
     isolated_exponent: Exponent = 0.15
+    prompt: str = "the meaning of {}"
+    """A text in which the teacher reads every word once more, with ``{}`` in its place. Use one in the language of
+    the text."""
+    prompt_weight: Weight = 0.3
+    """Weight of the mean state of the whole prompt: what the teacher makes of the word in a sentence of its own."""
+    prompt_exponent: Exponent = 0.15
     lower: Annotated[int | None, Range(0, 1_000)] = None
     """A lower layer: its states say more about a word's form and grammar, so that analogies gain. None takes
     layer 2, or layer 1 below ``layer=2``; there is none below 1."""
@@ -72,12 +78,12 @@ class StillConfig(Config):
 
 
 class Still(Method):
-    r"""What a teacher's states say about a word, in nine blocks: shrunk, whitened, mixed and reduced.
+    r"""What a teacher's states say about a word, in ten blocks: shrunk, whitened, mixed and reduced.
 
     For each word w with :math:`n_w` occurrences, block k has a mean :math:`\bar x^k_w`: of its states in the
     last layer, of its states in a low layer, of the two words on either side, of the word just before it and of
-    the word just after it, of their input embeddings; and, not shrunk, the state of the isolated word and its row
-    of `Sentence`. With
+    the word just after it, of their input embeddings; and, not shrunk, the state of the isolated word, the mean
+    state of the prompt with the word in it, and the word's row of `Sentence`. With
     :math:`\hat x^k_w` what a ridge regression, fitted on frequent words, expects of it from the isolated word:
 
     .. math::
@@ -93,25 +99,26 @@ class Still(Method):
     words that occur are taken.
 
     Paper: none. Similarity wants the word's own states, relatedness and sentences the regression, analogies a
-    low layer, the immediate neighbors and, for facts, the isolated word; all of them are sums of one pass.
+    low layer, the immediate neighbors and, for facts, the isolated word; all of them are sums of one pass. A
+    prompt turns what a sentence encoder was trained for towards the word, most of all for rare ones.
 
-    Inputs: running text, and every word of the vocabulary in isolation. Words that never occur get their
-    expected vector. What all words share is taken away, so words with equal states get zeros.
-    Cost: ten tables of vocabulary x width float32, 8 bytes for each word of the text (up to 134 million;
-    of a longer text every n-th paragraph is taken for the regression), one eigenvalue problem of nine
+    Inputs: running text, and every word of the vocabulary in isolation and in the prompt. Words that never occur
+    get their expected vector. What all words share is taken away, so words with equal states get zeros.
+    Cost: eleven tables of vocabulary x width float32, 8 bytes for each word of the text (up to 134 million;
+    of a longer text every n-th paragraph is taken for the regression), one eigenvalue problem of ten
     times the width, and about 100 sparse products for the regression; no random numbers.
     Relations: `StillV1` mixes states and sentence contexts only; `Ase` is the first block without whitening.
 
-    Folds and groups: the row of a part of the text has the part's own means in all blocks but two. The isolated word
-    is the same everywhere, and so is the row of `Sentence`: a regression over a part alone would be another map.
-    Its length is the whole word's.
+    Folds and groups: the row of a part of the text has the part's own means in all blocks but three. The isolated
+    word is the same everywhere, alone and in the prompt, and so is the row of `Sentence`: a regression over a part
+    alone would be another map. Its length is the whole word's.
 
     Example:
         >>> from wordstill import distill
         >>> vectors = distill("corpus.txt", methods=["still:dim=128"])  # doctest: +SKIP
     """
 
-    name: ClassVar[str] = "still.v4"
+    name: ClassVar[str] = "still.v5"
     purpose: ClassVar[str] = "words, analogies and sentences"
     least_sentences: ClassVar[int] = LEAST_SENTENCES
     config_type: ClassVar[type[StillConfig]] = StillConfig
@@ -140,6 +147,9 @@ class Still(Method):
         if config.neighbor_weight:
             self.sides = {side: sums() for side in SIDES}
             self.parts |= self.sides
+        self.prompted: RowSums | None = None
+        if config.prompt_weight:
+            self.prompted = self.parts["prompted"] = sums()
         self.embeddings: dict[str, RowSums] = {}
         if config.embedding_weight:
             self.embeddings = {f"{side}_embedding": sums() for side in SIDES}
@@ -166,6 +176,11 @@ class Still(Method):
             raise UsageError(
                 f"still:neighbor_layer must be from 0 to the layer, {config.layer}; got {config.neighbor_layer}."
             )
+        if config.prompt_weight and config.prompt.count("{}") != 1:
+            raise UsageError(
+                f"still:prompt must have {{}} once, where the word goes; got {config.prompt!r}. "
+                "Set prompt_weight=0 to leave it out."
+            )
         blocks = _n_blocks(config)
         if not blocks:
             raise UsageError("still: every weight is 0, so that nothing is left. Give one block a weight.")
@@ -184,6 +199,11 @@ class Still(Method):
     def isolated_words(self) -> NDArray[np.int64]:
         """Every word of the vocabulary."""
         return np.arange(len(self.run.vocabulary), dtype=np.int64)
+
+    @property
+    def prompt(self) -> str | None:
+        """The one of the settings, unless it has no weight."""
+        return self.config.prompt if self.config.prompt_weight else None
 
     def observe(self, states: WordStates) -> None:
         """Add the states of words, and of what stands around them."""
@@ -212,6 +232,13 @@ class Still(Method):
         self.isolated.add(ids, states.words(self.config.layer), known)
         if self.isolated_below is not None and self.lower is not None:
             self.isolated_below.add(ids, states.words(self.lower), known)
+
+    def observe_prompted(self, states: WordStates) -> None:
+        """Keep the mean states of prompts."""
+        known = states.known
+        if self.prompted is not None:
+            sentences = states.sentences(self.config.layer)
+            self.prompted.add(states.word_ids[known], sentences, states.word_sentence[known])
 
     def finish(self, provenance: Mapping[str, Any] | None = None, *, rows_at_once: int = ROWS_AT_ONCE) -> WordVectors:
         """Shrink, whiten, mix and reduce, block by block of words."""
@@ -245,6 +272,8 @@ class Still(Method):
         config = self.config
         blocks = [self.state_block()]
         blocks.append(Block(self.isolated, exponent=config.isolated_exponent, weight=config.isolated_weight))
+        if self.prompted is not None:
+            blocks.append(Block(self.prompted, exponent=config.prompt_exponent, weight=config.prompt_weight))
         low = self.isolated if self.isolated_below is None else self.isolated_below
         beside = self.isolated if self.neighbor_layer == config.layer else low
         if self.below is not None:
@@ -287,6 +316,12 @@ def lower_layer(config: StillConfig) -> int | None:
 
 def _n_blocks(config: StillConfig) -> int:
     """How many blocks of the teacher's width stand side by side; those of both neighbors are two."""
-    weights = (config.state_weight, config.isolated_weight, config.window_weight, config.sentence_weight)
+    weights = (
+        config.state_weight,
+        config.isolated_weight,
+        config.prompt_weight,
+        config.window_weight,
+        config.sentence_weight,
+    )
     twice = (config.neighbor_weight, config.embedding_weight)
     return sum(map(bool, weights)) + (lower_layer(config) is not None) + 2 * sum(map(bool, twice))

@@ -174,7 +174,7 @@ class TextBatches(ResumableBatches):
 
 
 class WordListBatches(ResumableBatches):
-    """Words or phrases, each alone in a text of its own, in batches. Those without subwords are left out.
+    """Words or phrases, each in a text of its own, in batches. Those without subwords are left out.
 
     Args:
         words: The words as they are read.
@@ -182,6 +182,7 @@ class WordListBatches(ResumableBatches):
         tokenizer: The teacher's tokenizer.
         config: Size of the batches.
         window_words: Words of a window, which is planned as a whole; None suits the budget.
+        prompt: The text of every word, with ``{}`` in its place. The word is the only one of that sentence.
     """
 
     def __init__(
@@ -191,9 +192,11 @@ class WordListBatches(ResumableBatches):
         tokenizer: SubwordTokenizer,
         config: BatchConfig,
         window_words: int | None = None,
+        prompt: str = "{}",
     ) -> None:
         self.window_words = window_words or max(WORDS_AT_ONCE, config.budget)
         self.words, self.ids, self.tokenizer, self.config = words, ids, tokenizer, config
+        self.before, _, self.after = prompt.partition("{}")
         self.assembler = Assembler(tokenizer, config.limit)
 
     def __len__(self) -> int:
@@ -206,10 +209,11 @@ class WordListBatches(ResumableBatches):
     def _window(self, start: int) -> list[Callable[[], AnyBatch]]:
         end = self._window_end(start)
         # A leading space gives byte-level tokenizers the shape that a word has inside a text.
-        texts = [f" {word}" for word in self.words[start:end]]
+        texts = [f" {self.before}{word}{self.after}" for word in self.words[start:end]]
         subwords = self.tokenizer.encode(texts)
         chosen = plan_batches(np.diff(subwords.offsets), self.assembler.room, self.assembler.specials, self.config)
-        words = np.stack(subwords.align(np.arange(len(texts)), 1, subwords.characters))
+        word_end = subwords.characters - len(self.after)
+        words = np.stack(subwords.align(np.arange(len(texts)), 1 + len(self.before), word_end))
         return [partial(self._batch, subwords, rows, words[:, rows], start) for rows in chosen]
 
     def _batch(self, subwords: EncodedTexts, rows: Ints, words: Ints, start: int) -> Batch:
