@@ -7,7 +7,9 @@ from dataclasses import replace
 import pytest
 import torch
 
+from wordstill.corpus.dealing import Cells, deal_folds
 from wordstill.methods import METHODS, read_specs
+from wordstill.methods import sums as sums_module
 from wordstill.methods.learning import rows as rows_module
 from wordstill.methods.learning.rows import EVERY, RowOptimizer, RowTable
 from wordstill.methods.sums import RowOrder
@@ -104,6 +106,12 @@ SPECS = (
 )
 
 
+def moved(states: WordStates) -> WordStates:
+    there = {name: getattr(states.batch, name).to(DEVICE) for name in (*FIELDS, "known")}
+    hidden = {layer: said.to(DEVICE) for layer, said in states.hidden.items()}
+    return WordStates(replace(states.batch, **there), hidden)
+
+
 @pytest.mark.parametrize("spec", SPECS)
 def test_a_learner_learns_the_same_by_kernels(spec, text, monkeypatch):
     (found,) = read_specs([spec], METHODS, text.teacher.depth)
@@ -119,9 +127,24 @@ def test_a_learner_learns_the_same_by_kernels(spec, text, monkeypatch):
     plain.sampler.draw = lambda shape, _: draw(shape, torch.Generator().manual_seed(5))
     for states in text.states(False, 60, plain.layers)[:3]:
         plain.observe(states)
-        there = {name: getattr(states.batch, name).to(DEVICE) for name in (*FIELDS, "known")}
-        hidden = {layer: said.to(DEVICE) for layer, said in states.hidden.items()}
-        fast.observe(WordStates(replace(states.batch, **there), hidden))
+        fast.observe(moved(states))
     assert torch.equal(fast.positives.counts.cpu(), plain.positives.counts)
     assert_alike(plain.rows, fast.rows)
     assert float(fast.loss) == pytest.approx(float(plain.loss), rel=1e-4)
+
+
+@pytest.mark.parametrize("spec", ["still:dim=12", "ase"])
+def test_a_method_adds_the_same_by_kernels_for_the_text_and_its_folds(spec, text, monkeypatch):
+    (found,) = read_specs([spec], METHODS, text.teacher.depth)
+    cells = Cells.count(text.corpus, text.vocabulary, deal_folds(text.corpus, 3), enough=3)
+    plain = found.build(replace(text.context, cells=cells))
+    with monkeypatch.context() as patched:
+        patched.setattr(sums_module, "gpu_add", lambda device: add_rows)
+        fast = found.build(replace(text.context, cells=cells, device=DEVICE))
+    for states in text.states(False, 60, plain.layers)[:3]:
+        plain.observe(states)
+        fast.observe(moved(states))
+    expected, sums = plain.state_dict(), fast.state_dict()
+    assert any(name.startswith("cell_") for name in expected)
+    for name, tensor in expected.items():
+        assert torch.allclose(sums[name].cpu(), tensor, atol=1e-4), name

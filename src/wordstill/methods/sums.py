@@ -120,7 +120,7 @@ class RowSums:
     def __init__(self, rows: int, width: int, device: torch.device, make: TableMaker | None = None) -> None:
         self.sums = torch.zeros(rows, width, device=device) if make is None else make(rows, width)
         self.counts = torch.zeros(rows, dtype=torch.int64, device=device)
-        self._scatter = _kernel() if device.type == "cuda" else None
+        self._scatter = gpu_add(device)
 
     def add(self, rows: Tensor | RowOrder, values: Tensor, places: Tensor | None = None) -> None:
         """Add one vector to each named row; a row may be named often.
@@ -290,7 +290,10 @@ def occurrences(numbers: Tensor, size: int) -> Tensor:
     return counts.index_add_(0, numbers, torch.ones_like(numbers))
 
 
-def _kernel() -> Callable[[Tensor, Tensor, Tensor, Tensor, Tensor], None] | None:
+def gpu_add(device: torch.device) -> Callable[[Tensor, Tensor, Tensor, Tensor, Tensor], None] | None:
+    """What adds to rows on a GPU as a kernel; None where there is no GPU or no Triton."""
+    if device.type != "cuda":
+        return None
     try:
         from wordstill.methods.learning.row_kernels import add_rows
     except ImportError:
