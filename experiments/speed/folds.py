@@ -3,7 +3,8 @@
 The pass is the reading of the text, from its first batch to its last; the whole adds the plan, with its count of the
 words of every fold, the isolated words, and the finish. Preparing the text, loading the teacher and a warm-up, in which
 kernels are compiled, are left out, and nothing is saved. What `distill --dry-run` says of memory is asked before. On a
-GPU all runs share a process; on a CPU, where a peak cannot be forgotten, each has its own.
+GPU all runs share a process, and each kind is planned once; on a CPU, where a peak cannot be forgotten, each run has
+its own.
 """
 
 from __future__ import annotations
@@ -42,6 +43,8 @@ LIMIT = 1.15
 """Of the plain pass."""
 WITHIN = 0.10
 """How far stated memory may be from the peak."""
+PROBE = 2.0
+"""Seconds of a dry run's probe."""
 WARM_UP = 9
 """Batches: a window of every length, and one more."""
 PLAIN, FOLDED = "plain", "with folds"
@@ -100,6 +103,43 @@ def in_process(do: Callable[..., Any], *arguments: Any) -> Any:
         return pool.submit(do, *arguments).result()
 
 
+@dataclass(eq=False)
+class Planned:
+    """A run that can be made again and again, with methods that have seen nothing."""
+
+    kind: str
+    plan: Plan
+    seconds: float
+    """What the plan took."""
+    cpu_seconds: float
+
+    def __post_init__(self) -> None:
+        labels = {id(method): label for label, method in self.plan.engine.methods.items()}
+        self.labels = [[labels[id(method)] for method in stage.methods] for stage in self.plan.engine.stages]
+        self.drop()
+
+    @classmethod
+    def make(cls, teacher: Teacher, corpus: Corpus, job: Job, kind: str) -> Planned:
+        """Plan a run."""
+        start, spent = time.perf_counter(), time.process_time()
+        plan = make_plan(teacher, corpus, job.config(kind))
+        synchronize()
+        return cls(kind, plan, time.perf_counter() - start, time.process_time() - spent)
+
+    def renew(self) -> None:
+        """Give it new methods."""
+        methods = self.plan.build()
+        self.plan.engine.methods = methods
+        for stage, labels in zip(self.plan.engine.stages, self.labels):
+            stage.methods = [methods[label] for label in labels]
+
+    def drop(self) -> None:
+        """Let go of its methods and their memory."""
+        self.plan.engine.methods = {}
+        for stage in self.plan.engine.stages:
+            stage.methods = []
+
+
 def apart(job: Job) -> dict[str, Any]:
     """What is stated, and all runs, each in a process of its own."""
     return {
@@ -111,23 +151,24 @@ def apart(job: Job) -> dict[str, Any]:
 def together(job: Job) -> dict[str, Any]:
     """The same in one process, with one teacher."""
     teacher, corpus = _loaded(job)
-    told = {kind: stated(teacher, corpus, job, kind) for kind in (PLAIN, FOLDED)}
-    warm_up(make_plan(teacher, corpus, job.config(FOLDED)))
-    return {
-        "stated": told,
-        "runs": [run(teacher, corpus, job, kind) for _ in range(job.turns) for kind in (PLAIN, FOLDED)],
-    }
+    plans = {kind: Planned.make(teacher, corpus, job, kind) for kind in (PLAIN, FOLDED)}
+    told = {kind: stated(planned) for kind, planned in plans.items()}
+    warm_up(plans[FOLDED])
+    return {"stated": told, "runs": [run(plans[kind]) for _ in range(job.turns) for kind in (PLAIN, FOLDED)]}
 
 
-def alone(do: Callable[..., dict[str, Any]], job: Job, kind: str) -> dict[str, Any]:
+def alone(do: Callable[[Planned], dict[str, Any]], job: Job, kind: str) -> dict[str, Any]:
     """One step, with a teacher of its own."""
-    return do(*_loaded(job), job, kind)
+    teacher, corpus = _loaded(job)
+    return do(Planned.make(teacher, corpus, job, kind))
 
 
-def stated(teacher: Teacher, corpus: Corpus, job: Job, kind: str) -> dict[str, Any]:
+def stated(planned: Planned) -> dict[str, Any]:
     """What a dry run says."""
-    _forget_peak(teacher)
-    told = estimate(make_plan(teacher, corpus, job.config(kind)))
+    _forget_peak(planned)
+    planned.renew()
+    told = estimate(planned.plan, limit=PROBE)
+    planned.drop()
     return _shown(
         {
             "memory": told.memory,
@@ -139,19 +180,24 @@ def stated(teacher: Teacher, corpus: Corpus, job: Job, kind: str) -> dict[str, A
     )
 
 
-def warm_up(plan: Plan) -> None:
-    """Read some batches and finish, so that everything is compiled."""
+def warm_up(planned: Planned) -> None:
+    """Read some batches, so that everything is compiled; what finishes a run has been used for the estimate."""
+    plan = planned.plan
     layers = {layer for stage in plan.engine.stages for layer in stage.layers}
     plan.engine.teacher.compile_if_worth(plan.corpus.n_words, tuple(sorted(layers)))
+    planned.renew()
+    whole = [stage.batches for stage in plan.engine.stages]
     for stage in plan.engine.stages:
         stage.batches = First(stage.batches, WARM_UP)
-    done = plan.engine.run()
-    plan.finish(plan.engine.methods, done.cut)
+    plan.engine.run()
+    for stage, batches in zip(plan.engine.stages, whole):
+        stage.batches = batches
+    planned.drop()
 
 
-def run(teacher: Teacher, corpus: Corpus, job: Job, kind: str) -> dict[str, Any]:
+def run(planned: Planned) -> dict[str, Any]:
     """Seconds of the parts of a run, and its peak memory in bytes."""
-    on_gpu = _forget_peak(teacher)
+    plan, on_gpu = planned.plan, _forget_peak(planned)
     start, spent = time.perf_counter(), time.process_time()
     marks = [start]
 
@@ -159,30 +205,33 @@ def run(teacher: Teacher, corpus: Corpus, job: Job, kind: str) -> dict[str, Any]
         synchronize()
         marks.append(time.perf_counter())
 
-    plan = make_plan(teacher, corpus, job.config(kind))
+    planned.renew()
     for stage in plan.engine.stages:
         stage.on_end = mark
-    mark()
     done = plan.engine.run()
     reading = torch.cuda.max_memory_allocated() if on_gpu else None
     tables = plan.finish(plan.engine.methods, done.cut)
     mark()
-    names = ("plan", *(stage.title for stage in plan.engine.stages), "finish")
-    seconds = dict(zip(names, (after - before for before, after in pairwise(marks))))
+    names = (*(stage.title for stage in plan.engine.stages), "finish")
+    seconds = {"plan": planned.seconds} | {
+        name: after - before for name, (before, after) in zip(names, pairwise(marks))
+    }
     (table,) = tables.values()
+    sums = sum(method.memory() for method in with_tables(plan.engine.methods).values())
+    planned.drop()
     return _shown(
         {
-            "kind": kind,
+            "kind": planned.kind,
             "seconds": {name: round(value, 3) for name, value in seconds.items()},
             "pass": round(seconds["text"], 3),
-            "whole": round(marks[-1] - start, 3),
-            "cpu_seconds": round(time.process_time() - spent, 1),
+            "whole": round(sum(seconds.values()), 3),
+            "cpu_seconds": round(planned.cpu_seconds + time.process_time() - spent, 1),
             "rows": len(table),
             "cells": 0 if table.folds is None else len(table.folds.rows),
             "device_peak_reading": reading,
             "device_peak": torch.cuda.max_memory_allocated() if on_gpu else None,
             "peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
-            "sums": sum(method.memory() for method in with_tables(plan.engine.methods).values()),
+            "sums": sums,
         }
     )
 
@@ -191,9 +240,9 @@ def _loaded(job: Job) -> tuple[Teacher, Corpus]:
     return load([job.store], job.config(PLAIN), job.work)
 
 
-def _forget_peak(teacher: Teacher) -> bool:
+def _forget_peak(planned: Planned) -> bool:
     """Free what a GPU keeps, and measure its peak from here on; whether there is one."""
-    if teacher.device.type != "cuda":
+    if planned.plan.engine.teacher.device.type != "cuda":
         return False
     gc.collect()
     torch.cuda.empty_cache()
