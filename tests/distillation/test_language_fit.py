@@ -11,7 +11,7 @@ from wordstill.corpus import Vocabulary, VocabularyConfig
 from wordstill.corpus.segment import WordSegmenter
 from wordstill.corpus.vocabulary import Entry
 from wordstill.distillation import language_fit
-from wordstill.distillation.language_fit import LanguageFit, warn_if_unknown_language
+from wordstill.distillation.language_fit import LanguageFit, warn_if_prompt_is_foreign, warn_if_unknown_language
 from wordstill.errors import MissingExtra
 from wordstill.teacher.loading import embedded_teacher
 from wordstill.teacher.tokenizer import SubwordTokenizer
@@ -86,3 +86,17 @@ def test_a_tokenizer_of_single_letters_tells_nothing(tiny_teacher, words):
 
 def test_a_few_words_tell_nothing(tokenizer):
     warn_if_unknown_language(teacher(tokenizer), vocabulary(GERMAN[:100]))
+
+
+@pytest.mark.parametrize(("text", "prompt", "warns"), [
+    (GERMAN, "the meaning of {}", True),
+    (ENGLISH, "the meaning of {}", False),
+    (GERMAN, "die Bedeutung von {}", False),
+    (GERMAN, None, False),
+    ("der die und", "the meaning of {}", False),
+])  # fmt: skip
+def test_an_english_prompt_for_another_language(text, prompt, warns, recwarn):
+    warn_if_prompt_is_foreign([SimpleNamespace(prompt=None), SimpleNamespace(prompt=prompt)], vocabulary(text))
+    assert len(recwarn) == warns
+    if warns:
+        assert "probably not English: the prompt's own words are 0.00% of it" in str(recwarn[0].message)

@@ -1,8 +1,9 @@
-"""Whether the teacher knows the language of the text: how its tokenizer cuts the most frequent words."""
+"""Whether the teacher and the prompt suit the language of the text, as far as its most frequent words tell."""
 
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -10,6 +11,8 @@ import numpy as np
 from wordstill.core.ragged import owners
 from wordstill.corpus import Vocabulary
 from wordstill.corpus.segment import is_unspaced
+from wordstill.methods.base import Observer
+from wordstill.methods.still import USUAL_PROMPT
 from wordstill.teacher import Teacher
 from wordstill.teacher.tokenizer import SubwordTokenizer
 
@@ -22,6 +25,8 @@ MOST_SUBWORDS = 1.6
 """A tokenizer cuts a frequent word of its own language into 1.0 to 1.1 subwords, one of German by an English
 tokenizer into 2.8."""
 MOST_UNKNOWN = 0.02
+LEAST_SHARE = 0.005
+"""Of the words of the usual prompt in a text; in English they are every tenth word."""
 
 
 class LanguageFit(NamedTuple):
@@ -76,3 +81,19 @@ def warn_if_unknown_language(teacher: Teacher, vocabulary: Vocabulary) -> None:
         "one, with --teacher (teacher=).",
         stacklevel=3,
     )
+
+
+def warn_if_prompt_is_foreign(methods: Iterable[Observer], vocabulary: Vocabulary) -> None:
+    """Warn if words are read in the usual prompt, which is English, and the text probably is not."""
+    if all(method.prompt != USUAL_PROMPT for method in methods) or (vocabulary.counts > 0).sum() < FEWEST_WORDS:
+        return
+    words = [word for word in USUAL_PROMPT.split() if word != "{}"]
+    found = sum(int(vocabulary.counts[vocabulary.id(word)]) for word in words if word in vocabulary)
+    share = found / int(vocabulary.counts.sum())
+    if share < LEAST_SHARE:
+        warnings.warn(
+            f"The teacher reads every word in the prompt '{USUAL_PROMPT}', but the text is probably not English: the "
+            f"prompt's own words are {share:.2%} of it. Translate the prompt, or leave it out, with "
+            "--method 'still:prompt=...' or still:prompt_weight=0 (methods=).",
+            stacklevel=3,
+        )

@@ -23,7 +23,7 @@ from wordstill.corpus import Corpus, Vocabulary
 from wordstill.corpus.dealing import LEAST_FOLDS, Cells, choose_occurrences, deal_folds
 from wordstill.distillation.config import DistillConfig, EarlyStopping, refuse_without_folds
 from wordstill.distillation.engine import Engine, make_stages
-from wordstill.distillation.language_fit import warn_if_unknown_language
+from wordstill.distillation.language_fit import warn_if_prompt_is_foreign, warn_if_unknown_language
 from wordstill.distillation.recipe import Recipe
 from wordstill.distillation.snapshots import FOLDER, Point, Snapshots
 from wordstill.errors import DataError
@@ -167,6 +167,7 @@ def make_plan(
         )
         make = _maker(corpus, seeded, kept, context)
         methods = make(context)
+        warn_if_prompt_is_foreign(methods.values(), vocabulary)
         stages = make_stages(
             teacher, corpus, vocabulary, [*methods.values()], batches, config, early_stopping, snapshots.pauses
         )

@@ -23,6 +23,7 @@ from wordstill.vectors import WordVectors
 
 USUAL_DIM = 256
 USUAL_LOWER = 2
+USUAL_PROMPT = "the meaning of {}"
 SIDES = ("left", "right")
 
 
@@ -43,7 +44,7 @@ class StillConfig(Config):
     isolated_weight: Weight = 0.3
     """Weight of the state of the isolated word: what the teacher knows of a name, whatever the text says of it."""
     isolated_exponent: Exponent = 0.15
-    prompt: str = "the meaning of {}"
+    prompt: str = USUAL_PROMPT
     """A text in which the teacher reads every word once more, with ``{}`` in its place. Use one in the language of
     the text."""
     prompt_weight: Weight = 0.4
