@@ -120,23 +120,23 @@ def main() -> None:
 
 
 def run() -> None:
-    """The entry point of the command ``wordstill``: the end of `main` is that of the process."""
+    """The entry point of the command ``wordstill``: the process ends as soon as `main` does."""
     try:
         main()
     except SystemExit as stop:
-        # A profiler writes what it has seen at the usual end.
+        # A profiler writes its results during the usual cleanup.
         if (stop.code is None or isinstance(stop.code, int)) and sys.getprofile() is None:
             _end_at_once(stop.code or 0)
         raise
 
 
 def _end_at_once(code: int) -> None:
-    """End the process without taking all of torch apart, which keeps the interpreter busy for a second or two."""
+    """End the process without the interpreter's cleanup, which takes a second or two with torch loaded."""
     atexit._run_exitfuncs()
     try:
         for stream in (sys.stdout, sys.stderr):
             stream.flush()
     except (AttributeError, OSError, ValueError):
-        # What cannot be written is for the interpreter to report.
+        # The interpreter reports what cannot be written.
         return
     os._exit(code)

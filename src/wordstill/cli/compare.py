@@ -11,7 +11,7 @@ import typer
 
 from wordstill.cli.evaluate import ChangedRules, ProtocolName
 from wordstill.cli.open_tables import open_tables
-from wordstill.cli.options import Overwrite, ReportFile, Topn, argument, option, refuse_report
+from wordstill.cli.options import Overwrite, ReportFile, argument, option, refuse_report
 from wordstill.cli.printing import show_facts, show_next, wide_console
 from wordstill.core.guard import printable
 from wordstill.errors import UsageError
@@ -46,8 +46,10 @@ def command(
     ] = None,
     protocol: ProtocolName = "default",
     rules: ChangedRules = None,
-    topn: Topn = 10,
-    sample: Annotated[int, option("N", "Number of words whose neighbors are compared.", min=1)] = 1000,
+    topn: Annotated[
+        int, option("N", "Neighbors to compare, and to show for --word.", "--topn", "--top", "-n", min=1)
+    ] = 10,
+    sample: Annotated[int, option("N", "Number of words to compare the neighbors of.", min=1)] = 1000,
     seed: Annotated[int, option("N", "Seed of the samples.", min=0)] = 0,
     out: ReportFile = None,
     overwrite: Overwrite = False,

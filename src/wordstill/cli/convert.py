@@ -73,7 +73,7 @@ def command(
     from wordstill.core.text_io import read_word_list
     from wordstill.postprocess.vocabulary_transforms import trim
 
-    # All that can be refused is refused before a large file is read.
+    # Invalid options are refused before a large file is read.
     if target_format == SYNONYMS:
         export = synonyms.open(target, dtype=dtype, overwrite=overwrite)
     else:

@@ -27,14 +27,14 @@ app = typer.Typer(
     rich_markup_mode="rich",
 )
 
-Names = Annotated[list[str] | None, argument("SET", "Names of data sets; see data list.")]
+Names = Annotated[list[str] | None, argument("SET", "Names of data sets, as in data list.")]
 
 
 @app.command("list", cls=HelpfulCommand, epilog="Example: wordstill data list --verbose")
 def list_sets(
     verbose: Annotated[bool, flag("Show the source of each set and what to know about it.", "--verbose", "-v")] = False,
 ) -> None:
-    """List the data sets, and show which are found."""
+    """List the data sets and show which are found."""
     from wordstill.evaluation import DATASETS
     from wordstill.evaluation.data.locate import available
 
@@ -55,7 +55,7 @@ def list_sets(
 @app.command(cls=HelpfulCommand, epilog="Example: wordstill data fetch simlex999 google")
 def fetch(
     sets: Names = None,
-    every: Annotated[bool, flag("Every set that is not found.", "--all")] = False,
+    every: Annotated[bool, flag("Download every set that is not found.", "--all")] = False,
     folder: Annotated[Path | None, option("FOLDER", "Target folder; by default the user's cache.", "--to")] = None,
     mirror: Annotated[
         str | None, option("URL", "A server with the files, instead of the public repositories.", "--mirror")
@@ -69,7 +69,7 @@ def fetch(
         except (DataError, UsageError) as error:
             if not every:
                 raise
-            # One dead address must not keep the other sets away.
+            # One dead address must not stop the other downloads.
             failed.append(name)
             typer.echo(f"{name}: {error}", err=True)
     if failed:
@@ -78,7 +78,7 @@ def fetch(
 
 @app.command(cls=HelpfulCommand, epilog="Example: wordstill data check")
 def check(sets: Names = None) -> None:
-    """Compare files with their checksums; without names, all that are found."""
+    """Check the files of data sets against their checksums; without names, of all that are found."""
     from wordstill.evaluation.data.locate import available, problem_of
 
     names = _known(sets) if sets else available()
@@ -93,7 +93,7 @@ def check(sets: Names = None) -> None:
 
 
 @app.command(cls=HelpfulCommand, epilog="Example: wordstill data path simlex999")
-def path(name: Annotated[str | None, argument("SET", "By default the folder of downloads.")] = None) -> None:
+def path(name: Annotated[str | None, argument("SET", "A data set; by default the download folder.")] = None) -> None:
     """Print the path of a set, or of the download folder."""
     from wordstill.evaluation.data.locate import cache_folder, locate
 
@@ -101,7 +101,7 @@ def path(name: Annotated[str | None, argument("SET", "By default the folder of d
 
 
 def downloadable(names: Iterable[str]) -> list[str]:
-    """The sets among these, or behind these tasks on sets, that can be downloaded."""
+    """The data sets that can be downloaded, of these names of sets and of tasks on sets."""
     from wordstill.evaluation import DATASETS
 
     sets = dict.fromkeys(name if name in DATASETS else name.partition(":")[0] for name in names)
@@ -123,7 +123,7 @@ def _fetch(name: str, folder: Path | None, mirror: str | None) -> None:
     from wordstill.evaluation.data.fetch import fetch as download
     from wordstill.evaluation.data.locate import locate, problem_of
 
-    # Whoever names a folder wants the files there, wherever else they are.
+    # With --to, files are downloaded even if they are elsewhere already.
     if folder is None and problem_of(name) is None:
         typer.echo(f"{name}: already present: {locate(name).path}")
         return

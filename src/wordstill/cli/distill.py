@@ -75,7 +75,7 @@ class OccurrenceOptions:
 
 @dataclass(frozen=True)
 class ScaleOptions:
-    """Who does the work."""
+    """How the work is divided."""
 
     workers: Annotated[
         int | None,
@@ -298,7 +298,7 @@ def _show(tables: Mapping[str, WordVectors], out: Path, seconds: float, verb: st
         if chosen := table.provenance.get("development"):
             typer.echo(f"{label}: kept epoch {chosen['kept_epoch']}, {chosen['score']:.1f} on the development pairs.")
     purposes = {method.name: method.purpose for method in METHODS.values() if method.purpose}
-    # Of the whole text, not of its snapshots.
+    # Tables of the whole text, not snapshots.
     whole = [label for label, table in tables.items() if "of_words" not in table.provenance["corpus"]]
     made = {label: purposes.get(tables[label].provenance["method"]["name"]) for label in whole}
     done = f"{verb} {count_text(len(tables), 'table')} in {time_text(seconds)}."

@@ -1,4 +1,4 @@
-"""What ``wordstill distill --dry-run`` shows: the recipe, and what it costs."""
+"""``wordstill distill --dry-run``: print the recipe and its cost."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def _origin(step: Step) -> str:
 
 
 def _show_shards(recipe: Recipe, estimate: Estimate, scale: ScaleConfig) -> None:
-    """Show how a run is divided, and what that costs each worker."""
+    """Show how many shards a run has, and what each worker needs."""
     from wordstill.scale.partition import shard_size
 
     text = [step for step in estimate.steps if step.title.startswith("text")]

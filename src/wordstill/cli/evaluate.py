@@ -60,7 +60,7 @@ class ReportOptions:
     overwrite: Overwrite = False
 
     def resolved(self) -> ReportOptions:
-        """With files of the usual names in place of folders; what could not be written is refused."""
+        """The same with file names in place of folders; files that exist are refused."""
         out, html = _file(self.out, "evaluation.json"), _file(self.html, "evaluation.html")
         if out is not None and html is not None and out.resolve() == html.resolve():
             raise UsageError(f"--out and --html are both {out}. Use two different files.")
@@ -96,7 +96,7 @@ class ReportOptions:
 def command(
     *,
     vectors: Annotated[
-        list[Path] | None, argument("VECTORS", "Tables, or folders with several of them, to compare.")
+        list[Path] | None, argument("VECTORS", "Tables to score, or folders with several of them.")
     ] = None,
     sets: Annotated[
         list[str] | None,
@@ -143,7 +143,7 @@ def command(
     from wordstill.evaluation import evaluate
     from wordstill.evaluation.protocol import changed_protocol
 
-    # Whatever can be refused is refused before hours of training.
+    # Invalid options are refused before hours of training.
     reports = reports.resolved()
     if teacher is not None and TEACHER not in (unknown or []):
         _check_teacher(sets or [])
@@ -175,7 +175,7 @@ def command(
 
 
 def _show(evaluation: Evaluation, form: str, *, published: bool) -> None:
-    """Print an evaluation as ``table``, ``markdown`` or ``latex``, if asked next to the scores of papers."""
+    """Print an evaluation as ``table``, ``markdown`` or ``latex``, with published scores if asked."""
     from wordstill.evaluation.report import tables as report
 
     if form != "table":

@@ -48,7 +48,7 @@ def _handled_errors(*, debug: bool) -> Iterator[None]:
     try:
         yield
     except BrokenPipeError:
-        # Its reader is gone: the rest of the output is discarded.
+        # The reader of our output, such as head, is gone: the rest is discarded.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise typer.Exit(1) from None
     except (KeyboardInterrupt, Interrupted) as stop:
@@ -73,7 +73,7 @@ def _kept_in(error: BaseException) -> Path | None:
 
 
 def _resume_command(work: Path) -> str:
-    """The same command line without --overwrite, which is on record; prepared text replaces a pipe."""
+    """The command line that resumes: without --overwrite, and with the prepared text in place of a pipe."""
     arguments = [argument for argument in sys.argv[1:] if argument != "--overwrite"]
     store = work / "store"
     if "-" in arguments and arguments[0] != "prepare" and store.exists():
@@ -144,7 +144,7 @@ def _term_like_interrupt() -> Iterator[None]:
     def stop(number: int, frame: FrameType | None) -> None:
         if os.getpid() == here:
             raise KeyboardInterrupt
-        # A worker process inherits this handler, but nobody there waits for the interrupt.
+        # A worker process inherits this handler, but nothing there catches the interrupt.
         os._exit(128 + number)
 
     try:

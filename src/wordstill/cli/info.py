@@ -30,7 +30,9 @@ HASH = re.compile("[0-9a-f]{64}")
 
 
 def command(
-    path: Annotated[Path, argument("PATH", "A prepared text, or word vectors.")],
+    path: Annotated[
+        Path, argument("PATH", "Word vectors, a prepared text, or what meaning train and meaning encode write.")
+    ],
     verify: Annotated[bool, flag("Read all files and compare them with the recorded checksums.", "--verify")] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -83,7 +85,7 @@ def _meaning_facts(path: Path) -> _Found | None:
 
 
 COUNTED = {"words": "words and marks", "tokens": "runs without spaces", "forms": "distinct runs"}
-"""What the counts of a store are, where their names do not say it."""
+"""Clearer names for some counts of a store."""
 
 
 def _store_facts(path: Path, *, verify: bool) -> _Found:

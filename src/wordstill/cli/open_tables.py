@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from wordstill.vectors.oov import Backoff
 
 TEACHER = "teacher"
-DEFAULT_TEACHER = "all-MiniLM-L6-v2"
+
 
 Unknown = Annotated[
     list[str] | None,
@@ -139,14 +139,15 @@ def _teacher_backoff(table: WordVectors, path: Path, teacher: str | None) -> Bac
     from wordstill.core.files import user_cache
     from wordstill.teacher.isolated_words import TeacherBackoff, WordsAlone
     from wordstill.teacher.loading import recorded_teacher
+    from wordstill.teacher.teacher import TeacherConfig
 
-    name = teacher or recorded_teacher(table, "--teacher") or DEFAULT_TEACHER
+    name = teacher or recorded_teacher(table) or TeacherConfig().name
     digest = hashlib.sha256(f"{path.resolve()}\0{name}".encode()).hexdigest()[:16]
     folder = user_cache("words")
     cache: Path | None = folder / f"{digest}.safetensors"
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
-        warn(f"The teacher's words are not cached: {folder} cannot be written ({error.strerror}).")
+        warn(f"What the teacher says of words is not cached: {folder} cannot be written ({error.strerror}).")
         cache = None
     return TeacherBackoff(table, WordsAlone(name), teacher=name, cache=cache, disposable=True)

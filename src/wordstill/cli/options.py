@@ -1,4 +1,4 @@
-"""Options that commands share, single ones and groups that a command declares as one parameter, and their help."""
+"""Options that commands share, alone or in groups, and how their help is shown."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def option(metavar: str, help: str, *names: str, panel: str | None = None, **settings: Any) -> Any:
-    """An option with a value; its names where they are not made from the parameter's."""
+    """An option with a value; ``names`` unless typer should derive them from the parameter."""
     return typer.Option(*names, metavar=metavar, help=help, rich_help_panel=panel, **settings)
 
 
@@ -41,7 +41,7 @@ TEACHER, VOCABULARY, TEXT, GROUPS = "Teacher", "Vocabulary", "Text", "Groups and
 """Panels of the help, below the options that most people use."""
 
 WORD_LISTS = (".txt", ".tsv", ".csv")
-"""How names of files with words end; such a name is not taken for a word where the file is missing."""
+"""Suffixes of word lists: a name with one of them is a file, even if it is missing."""
 PLUGINS = {
     "distill": "wordstill.methods",
     "train": "wordstill.baselines",
@@ -86,7 +86,7 @@ Dtype = Annotated[str, option("NAME", "auto, float32, bfloat16 or float16.", "--
 
 @dataclass(frozen=True)
 class TeacherOptions:
-    """Which model reads the text, and on what."""
+    """Which model reads the text, and on which device."""
 
     teacher: Annotated[
         str, option("NAME|FOLDER", "A model on the Hugging Face Hub, or a folder; the default needs no network.")
@@ -308,7 +308,7 @@ def output_folder(path: Path) -> Path:
 
 
 def words_or_file(text: str) -> list[str]:
-    """The words of a file with one per line, or of a text with commas between them."""
+    """The words of a file with one per line, or of a comma-separated text."""
     from wordstill.core.text_io import read_word_list
 
     if Path(text).is_file() or (Path(text).suffix in WORD_LISTS and "," not in text):

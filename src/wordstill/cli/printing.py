@@ -30,7 +30,7 @@ UNLIMITED = 10_000
 def show_result(
     tables: Mapping[str, WordVectors], out: Path, headline: str, purposes: Mapping[str, str] | None = None
 ) -> None:
-    """Print what was done, where the vectors are and what for, some neighbors, and the next commands."""
+    """Print what was done, where the vectors are, what they are good for, some neighbors, and next commands."""
     from wordstill.formats.card import content_words
 
     places = {label: shown(out if len(tables) == 1 else out / label) for label in tables}
@@ -56,7 +56,7 @@ def show_result(
 
 
 def example_word(table: WordVectors) -> str:
-    """A word to look up first: one that says something, or at least has letters."""
+    """A word to look up first: a content word, or at least one with letters."""
     from wordstill.formats.card import content_words
 
     lettered = (word for word in table.words if any(map(str.isalnum, word)))
@@ -150,7 +150,7 @@ def groups_text(names: Sequence[str]) -> str:
 
 
 def wide_console() -> Console:
-    """The standard output, of a fixed width where it is no terminal."""
+    """The standard output, with a fixed width if it is not a terminal."""
     from rich.console import Console
 
     return Console(width=None if sys.stdout.isatty() else PLAIN_WIDTH)

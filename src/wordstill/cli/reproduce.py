@@ -29,11 +29,12 @@ BASELINES, MEANING = "Baselines and retrofitting", "Tables of meaning"
 def command(
     *,
     table: Annotated[
-        str | None, argument("PAPER[:TABLE]", "x2static, wang, context-to-vec or meaning, as x2static:table3.")
+        str | None,
+        argument("PAPER[:TABLE]", "x2static, wang, context-to-vec or meaning, with a table, as in x2static:table3."),
     ] = None,
     text: Annotated[
         list[str] | None,
-        option("FILE", "The text: files as for distill, or a prepared text; may be repeated. The papers: Wikipedia."),
+        option("FILE", "Text as for distill, or a prepared text; may be repeated. The papers use Wikipedia."),
     ] = None,
     out: Annotated[Path | None, option("DIR", "Folder for text, vectors and scores.", "--out", "-o")] = None,
     teacher: Annotated[str | None, option("NAME|FOLDER", "The model; by default the paper's.")] = None,
@@ -43,7 +44,7 @@ def command(
     baselines: Annotated[bool, flag("Also train the baselines.", "--baselines/--no-baselines", panel=BASELINES)] = True,
     system: Annotated[
         list[str] | None,
-        option("SYSTEM", "Make only this system, named as the list shows it. May be repeated.", panel=BASELINES),
+        option("SYSTEM", "Make only this system, named as --dry-run shows it. May be repeated.", panel=BASELINES),
     ] = None,
     lexicon: Annotated[str, option("NAME|FILE", "Lexicon for retrofitting.", panel=BASELINES)] = "ppdb-xl",
     workers: Annotated[int, option("N", "Threads for skip-gram, CBOW and fastText.", panel=BASELINES, min=1)] = 1,
@@ -58,7 +59,9 @@ def command(
     ] = None,
     triples: Annotated[
         int,
-        option("N", "Number of words in sentences to make triples from; the paper: a million.", panel=MEANING, min=100),
+        option(
+            "N", "Number of words in sentences to make triples from; the paper has a million.", panel=MEANING, min=100
+        ),
     ] = 100_000,
     there: Annotated[
         str | None,
@@ -69,7 +72,8 @@ def command(
         str | None, option("NAME", "Masked language model, if the teacher is not one.", panel=MEANING)
     ] = None,
     vectors: Annotated[
-        Path | None, option("TABLE", "Static vectors, in the paper fastText; by default distilled.", panel=MEANING)
+        Path | None,
+        option("TABLE", "Static vectors, fastText in the paper; by default still, from the text.", panel=MEANING),
     ] = None,
     preset: Annotated[str, option("NAME", "How distillers are trained: paper or default.", panel=MEANING)] = "paper",
     dry_run: Annotated[bool, flag("Only show what would be done and how long it would take.", "--dry-run")] = False,

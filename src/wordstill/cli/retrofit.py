@@ -45,14 +45,16 @@ def command(
         str | None,
         option(
             "NAME",
-            "neighbours, groups (the words of a line all belong together) or pairs; by default by the "
-            "name of the file.",
+            "neighbours, groups (the words of a line all belong together) or pairs; by default chosen by the file "
+            "name.",
             "--lexicon-format",
         ),
     ] = None,
     relations: Annotated[
         list[str] | None,
-        option("NAME", "Of a wordnet: synonyms or hypernyms; may be repeated. By default synonyms.", "--relation"),
+        option(
+            "NAME", "Links of a wordnet to use: synonyms (the default) or hypernyms; may be repeated.", "--relation"
+        ),
     ] = None,
     antonyms: Annotated[str | None, option("FILE|FOLDER|wn:NAME", "Antonyms, to push apart in a second step.")] = None,
     passes: Annotated[int, option("N", "Number of passes.", min=0)] = 10,
@@ -65,7 +67,7 @@ def command(
     nu: Annotated[
         float | None, option("X", "Degrees of freedom of the kernel of context-graph.", panel=SETTINGS)
     ] = None,
-    sigma: Annotated[float | None, option("X", "Scale of its distances.", panel=SETTINGS)] = None,
+    sigma: Annotated[float | None, option("X", "Scale of the distances in that kernel.", panel=SETTINGS)] = None,
     least_cosine: Annotated[
         float | None,
         option("X", "Keep each word's cosine with its old vector at least X: protects analogies.", panel=SETTINGS),
@@ -80,7 +82,7 @@ def command(
     from wordstill.formats import check_target
     from wordstill.postprocess.retrofit import Lexicon, open_lexicon, retrofitter
 
-    # All that can be refused is refused before anything large is read or worked out.
+    # Invalid options are refused before anything large is read or computed.
     out = output_folder(out)
     check_target(out, format, overwrite=overwrite)
     if margin is not None and antonyms is None:

@@ -50,7 +50,7 @@ def attend(table: WordVectors, path: Path, sentence: str, teacher: str | None = 
     known = [number for number, key in enumerate(keys) if key in table]
     if len(known) < 2:
         raise DataError(f"The table has {len(known)} of the words of {sentence!r}; attention needs two or more.")
-    model = teacher or recorded_teacher(table, "--teacher")
+    model = teacher or recorded_teacher(table)
     if model is None:
         raise UsageError("The table does not name the model that it was distilled from; give one (--teacher).")
     states = _states(model, facts["method"]["layer"], sentence, spans)

@@ -140,7 +140,7 @@ class MeaningEncoder:
             layers = ",".join(map(str, config["layers"]))
         if not isinstance(teacher, Teacher):
             if teacher is None:
-                refuse_download(trained_on, str(path / CONFIG), "--teacher")
+                refuse_download(trained_on, str(path / CONFIG))
             teacher = Teacher.from_config(TeacherConfig(str(teacher or trained_on), device, dtype))
         if (got := teacher.identity) != expected:
             raise TeacherError(

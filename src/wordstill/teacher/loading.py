@@ -104,7 +104,7 @@ def declared_pooling(name: str) -> Pooled:
     return POOLINGS[modes[0]]
 
 
-def recorded_teacher(vectors: WordVectors, option: str) -> str | None:
+def recorded_teacher(vectors: WordVectors) -> str | None:
     """The model that a table says it comes from, None if it says nothing.
 
     A file does not decide what is downloaded: a model that is not on this machine must be named by the user.
@@ -118,11 +118,11 @@ def recorded_teacher(vectors: WordVectors, option: str) -> str | None:
         return None
     if isinstance(name, ByUser):
         return name
-    refuse_download(name, "The table", option)
+    refuse_download(name, "The table")
     return name
 
 
-def refuse_download(name: str, what: str, option: str) -> None:
+def refuse_download(name: str, what: str) -> None:
     """Raise if a model that a file names is not on this machine.
 
     Raises:
@@ -132,7 +132,7 @@ def refuse_download(name: str, what: str, option: str) -> None:
         return
     raise UsageError(
         f"{what} names the model {name!r}, which is not on this machine. A file does not decide what is "
-        f"downloaded: if you want that model, name it with {option} {name}"
+        f"downloaded: if you want that model, name it with --teacher {name}"
     )
 
 

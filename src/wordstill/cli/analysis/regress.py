@@ -27,7 +27,7 @@ CANDIDATES = 300
 
 
 def command(
-    word: Annotated[str, argument("WORD", "The word whose use is explained.")],
+    word: Annotated[str, argument("WORD", "The word whose use to explain.")],
     documents: Annotated[
         Path | None,
         argument(

@@ -206,13 +206,13 @@ def _show_in_context(found: Senses, sentence: str, word: str, teacher: str | Non
     from wordstill.meaning.occurrence import Occurrence
 
     place = read_place(word)
-    # Bad places and words without occurrences are refused before a model is loaded.
+    # Bad positions and words without occurrences are refused before a model is loaded.
     senses = found.of(Occurrence.at(sentence, place).word)
     with needs_models("wordstill senses --in"):
         from wordstill.analysis.senses_in_context import SenseReader
         from wordstill.teacher import Teacher
         from wordstill.teacher.loading import recorded_teacher
-    name = teacher or recorded_teacher(found.table, "--teacher")
+    name = teacher or recorded_teacher(found.table)
     if name is None:
         raise UsageError("The table does not say which model it came from. Name it with --teacher.")
     answer = SenseReader(found, Teacher.from_pretrained(name)).lookup(sentence, place)

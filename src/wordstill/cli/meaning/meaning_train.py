@@ -35,7 +35,7 @@ wordstill meaning make store --masked ./my-bert --triples 5000 --out meaning"""
 def make(
     *,
     inputs: options.Inputs,
-    masked: Annotated[str, option("NAME", "Masked language model, a name on the Hub or a folder.")],
+    masked: Annotated[str, option("NAME", "Masked language model: a name on the Hub, or a folder.")],
     out: options.NewFolder,
     triples: Annotated[
         int, option("N", "Number of words in sentences to learn from; fewer are faster.", min=20)
@@ -85,12 +85,12 @@ TESTS = "When words have the same meaning"
 
 
 def pairs(
-    masked: Annotated[str, option("NAME", "Masked language model, a name or a folder.")],
-    vectors: Annotated[Path, option("TABLE", "Static vectors to judge similarity of words with.")],
-    out: Annotated[Path, option("FILE", "File to make.", "--out", "-o")],
+    masked: Annotated[str, option("NAME", "Masked language model: a name on the Hub, or a folder.")],
+    vectors: Annotated[Path, option("TABLE", "Static vectors that say how similar two words are.")],
+    out: Annotated[Path, option("FILE", "Output file.", "--out", "-o")],
     store: Annotated[Path | None, argument("STORE", "A prepared text.")] = None,
     paraphrases: Annotated[
-        Path | None, option("FILE", "Ready-made: a sentence, a tab and its paraphrase per line.")
+        Path | None, option("FILE", "Ready-made paraphrases: a sentence, a tab and its paraphrase per line.")
     ] = None,
     there: Annotated[str | None, option("NAME", "Translator from the language of the text.")] = None,
     back: Annotated[str | None, option("NAME", "Translator back into it.")] = None,
@@ -123,7 +123,7 @@ def pairs(
     guarded: Annotated[
         bool,
         flag(
-            "Keep positives that are names, and replace none by nearly the same word; the paper does not say so.",
+            "Never replace a positive that is a name, nor any by nearly the same word; the paper has no such rules.",
             "--guarded/--as-printed",
             panel=TESTS,
         ),
@@ -217,7 +217,7 @@ def train(
         str | None, option("NAME", "The teacher; by default the masked model that made the triples.")
     ] = None,
     other_teacher: Annotated[bool, flag("Allow another teacher than that masked model.", "--other-teacher")] = False,
-    layers: Annotated[str, option("LAYERS", "As in top-half, all or 4-6.")] = "top-half",
+    layers: Annotated[str, option("LAYERS", "Layers to read: top-half, all, or a range such as 4-6.")] = "top-half",
     states: Annotated[Path | None, option("DIR", "Keep the teacher's states for later training runs.")] = None,
     device: options.Device = "auto",
     dtype: options.Dtype = "auto",
@@ -235,7 +235,7 @@ def train(
         bool, flag("Train with negatives; the paper's ablation has none.", "--negatives/--no-negatives", panel=TRAINING)
     ] = True,
     layer_embeddings: Annotated[
-        bool, flag("Let the distillers tell the layers apart.", "--layer-embeddings", panel=TRAINING)
+        bool, flag("Tell the distillers which state is from which layer.", "--layer-embeddings", panel=TRAINING)
     ] = False,
     scaling: Annotated[
         str | None,
@@ -246,10 +246,10 @@ def train(
         ),
     ] = None,
     batch: Annotated[int, option("N", "Triples in a batch.", panel=TRAINING, min=1)] = 128,
-    learning_rate: Annotated[float | None, option("X", "By default 2e-4.", panel=TRAINING)] = None,
-    warm_up: Annotated[
-        int, option("STEPS", "Steps over which the learning rate grows to its value.", panel=TRAINING, min=0)
-    ] = 1000,
+    learning_rate: Annotated[
+        float | None, option("X", "By default 2e-4, or that of the preset.", panel=TRAINING)
+    ] = None,
+    warm_up: Annotated[int, option("STEPS", "Warm-up steps of the learning rate.", panel=TRAINING, min=0)] = 1000,
     max_epochs: Annotated[int, option("N", "Maximum number of epochs.", panel=TRAINING, min=1)] = 100,
     patience: Annotated[
         int,

@@ -80,13 +80,13 @@ def encode(
         str,
         argument(
             "FILE",
-            "A sentence on each line, for every word of it, or a sentence, a tab, and the word, START:END in "
-            "characters, or the number of a word; - for standard input.",
+            "One sentence per line, to encode every word of it; or a sentence, a tab, and one word: the word itself, "
+            "START:END in characters, or its position. - for standard input.",
         ),
     ],
     out: NewFolder,
     word: Annotated[
-        list[str] | None, option("WORD", "Encode only this word, in lines that name none; may be repeated.")
+        list[str] | None, option("WORD", "In lines without a tab, encode only this word; may be repeated.")
     ] = None,
     kind: Kind = DEFAULT_KIND,
     workers: WorkerCount = None,
@@ -130,7 +130,7 @@ def _lines(name: str) -> Iterator[tuple[str, str | None]]:
 
 
 def read_place(text: str) -> str | tuple[int, int] | int:
-    """``16:20`` is a span of characters, ``3`` the number of a word, anything else the word itself."""
+    """``16:20`` is a span of characters, ``3`` the position of a word, anything else the word itself."""
     start, colon, end = text.strip().partition(":")
     if not start.isdecimal() or (colon and not end.isdecimal()):
         return text.strip()
@@ -145,7 +145,7 @@ def similar(
     encoder: EncoderPath,
     uses: Annotated[Path, argument("USES", "A folder written by meaning encode.")],
     sentence: Annotated[str, argument("SENTENCE", "Any text.")],
-    span: Annotated[str, argument("WORD", "The word itself, START:END in characters, or the number of a word.")],
+    span: Annotated[str, argument("WORD", "The word itself, START:END in characters, or its position.")],
     topn: Topn = 10,
     kind: Kind = DEFAULT_KIND,
     options: EncoderOptions,
@@ -155,7 +155,7 @@ def similar(
         from wordstill.meaning import Occurrence, OccurrenceStore
 
     place = read_place(span)
-    # A place that is not there is refused before a model is loaded.
+    # A position outside the sentence is refused before a model is loaded.
     Occurrence.at(sentence, place)
     model = options.load(encoder, kind)
     for occurrence, cosine in model.most_similar(sentence, place, OccurrenceStore.load(uses), topn):
@@ -209,8 +209,10 @@ def evaluate(
             "usim, wic, cosimlex, scws, sts12 to sts16, paws-wiki or paws-words; may be repeated. By default all.",
         ),
     ] = None,
-    unit: Annotated[str, option("NAME", "What is averaged for a sentence: subwords or words.")] = "subwords",
-    limit: Annotated[int | None, option("N", "Pairs of each sentence task, for a quick look.", min=2)] = None,
+    unit: Annotated[str, option("NAME", "What to average for a sentence: subwords or words.")] = "subwords",
+    limit: Annotated[
+        int | None, option("N", "Score at most N pairs of each sentence task, for a quick look.", min=2)
+    ] = None,
     vectors: Annotated[Path | None, option("VECTORS", "A static table to score too, with one vector per word.")] = None,
     liu: Annotated[
         Path | None,
@@ -270,7 +272,7 @@ def _with_senses(
 
     found, teacher = Senses(table), states.reader.teacher
     if table.provenance.get("teacher", {}).get("fingerprint") != teacher.fingerprint:
-        teacher = Teacher.from_pretrained(recorded_teacher(table, "--teacher") or teacher.config.name)
+        teacher = Teacher.from_pretrained(recorded_teacher(table) or teacher.config.name)
     return WithSenses(states, tables, SenseReader(found, teacher), name)
 
 

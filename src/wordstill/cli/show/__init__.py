@@ -1,1 +1,1 @@
-"""What is looked at: ``wordstill explore`` and ``wordstill plot``."""
+"""Commands that draw: ``wordstill explore`` and ``wordstill plot``."""

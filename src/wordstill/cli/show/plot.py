@@ -39,9 +39,7 @@ def command(
     out: Annotated[Path, option("FILE", "The figure, .svg or .png.", "--out", "-o")],
     words: Annotated[
         str | None,
-        option(
-            "WORDS|FILE", "Comma-separated words, or a file: the words of heat and timeline, or those to color in map."
-        ),
+        option("WORDS|FILE", "heat, timeline: words to draw; map: words to color. Comma-separated, or a file."),
     ] = None,
     relation: Annotated[
         str, option("NAME", "relation: gender, capital or comparative, or your own pairs with --pairs.")

@@ -177,7 +177,7 @@ class FinetunedTask(TrainedTask[FinetunedConfig]):
         return splits
 
     def _ready(self, vectors: WordVectors, rules: Protocol, splits: Splits[Any], seed: int) -> Ready:
-        teacher = self.teacher or recorded_teacher(vectors, "--teacher")
+        teacher = self.teacher or recorded_teacher(vectors)
 
         def predict(targets: Targets) -> Predicted:
             assert teacher is not None, "a problem says that there is none"

@@ -311,7 +311,7 @@ class StatesTask(TaggingTask):
         self.teacher = teacher
 
     def _ready(self, vectors: WordVectors, rules: Protocol, splits: Splits[Words], seed: int) -> Ready:
-        teacher = self.teacher or recorded_teacher(vectors, "--teacher")
+        teacher = self.teacher or recorded_teacher(vectors)
 
         def predict(targets: TagTargets) -> Predicted:
             assert teacher is not None, "a problem says that there is none"
