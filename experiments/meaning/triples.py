@@ -19,7 +19,7 @@ from wordstill.meaning import Occurrence, Triples
 from wordstill.meaning.make_triples import Mode, PairConfig, make_triples
 from wordstill.meaning.masked import MaskedModel
 from wordstill.meaning.targets import Sources, TargetConfig
-from wordstill.meaning.translation import Paraphraser, RoundTrip, Translator
+from wordstill.meaning.translation import Paraphraser, RoundTrip, open_translator
 from wordstill.meaning.triple_builder import BuildConfig
 from wordstill.meaning.triples import write_triples
 from wordstill.vectors import WordVectors
@@ -184,8 +184,5 @@ def opened(path: Path) -> TextIO:
 
 def round_trip(options: argparse.Namespace) -> RoundTrip:
     """The translators."""
-    pair = (
-        Translator.from_pretrained(name, device=options.device, dtype=options.dtype)
-        for name in (options.there, options.back)
-    )
-    return RoundTrip(*pair)
+    names = (options.there, options.back)
+    return RoundTrip(*(open_translator(name, device=options.device, dtype=options.dtype) for name in names))

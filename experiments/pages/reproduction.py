@@ -32,15 +32,15 @@ def _table(name: str, records: Sequence[Content]) -> str:
     for record in records:
         table = _tables(record)[name]
         lines += [_origin(record, table), "", f"    {current_command(record['command'])}", ""]
-    lines += [f"| system | {' | '.join(plan.sets)} |", f"|---|{'---:|' * len(plan.sets)}"]
+    lines += [f"| system | {' | '.join(plan.columns)} |", f"|---|{'---:|' * len(plan.columns)}"]
     made: dict[str, list[str]] = {}
     for record in records:
-        for printed, line in _rows(_tables(record)[name], plan.sets):
+        for printed, line in _rows(_tables(record)[name], plan.columns):
             made.setdefault(printed, []).append(line)
     rows = {model: row.scores for model, row in plan.printed.items()}
     for model in [*(model for model in rows if model in made), *(model for model in made if model not in rows)]:
         scores = rows.get(model, {})
-        lines.append(_line(f"**{model}**, printed", (_number(scores.get(each)) for each in plan.sets)))
+        lines.append(_line(f"**{model}**, printed", (_number(scores.get(each)) for each in plan.columns)))
         lines += made[model]
     missing = [model for model in rows if model not in made]
     if missing:

@@ -14,7 +14,7 @@ from wordstill.postprocess.pipeline import TRANSFORMS
 from wordstill.postprocess.retrofit import PRESETS
 from wordstill.reproduction import find_plan, plan_names
 from wordstill.reproduction.meaning_tables import ROWS
-from wordstill.reproduction.reproducing import label_of
+from wordstill.reproduction.table_rows import label_of
 
 TEACHERS = ("bert-base-uncased", "roberta-base", "gpt2", "xlnet-base-cased", "all-MiniLM-L6-v2")
 
@@ -43,7 +43,7 @@ def test_every_plan_names_what_there_is(name):
 def test_every_system_stands_beside_a_printed_row(name):
     plan = find_plan(name)
     for system in plan.systems:
-        rows = {system.row.format(parent=family) for family in plan.parents.values()}
+        rows = {plan.row_of(system, family) for family in plan.parents}
         printed = [row for row in map(plan.printed_row, rows) if row is not None]
         assert printed, system
         for row in printed:
@@ -58,6 +58,17 @@ def test_baselines_of_x2static_have_the_settings_that_its_search_chose():
         assert (config.subsample, config.rate) == (1e-5, 0.05)
     assert (skipgram.epochs, sent2vec.epochs, sent2vec.ngrams, sent2vec.dim) == (10, 10, 3, 768)
     assert (sent2vec.subsample, sent2vec.rate) == (5e-6, 0.2)
+
+
+def test_other_measures_of_a_set_have_their_own_columns():
+    classified, tagged = find_plan("x2static:table4"), find_plan("wang:table3")
+    assert classified.columns[:3] == ("cr", "cr:macro-f1", "mr") and len(classified.columns) == 12
+    sent = classified.printed["BERT2Static sent"].scores
+    assert (sent["cr"], sent["cr:macro-f1"]) == (82.0, 80.1)
+    assert tagged.columns == ("conll2000", "conll2000:dev")
+    assert tagged.printed["BERT + skip-gram"].scores["conll2000:dev"] == 93.96
+    frozen = next(system for system in classified.systems if system.spec == "frozen")
+    assert classified.row_of(frozen, "roberta-base") == "SRoBERTa-base-NLI, frozen"
 
 
 def test_the_family_of_a_teacher():
@@ -85,5 +96,5 @@ def test_tables_of_meaning_name_tasks_and_printed_rows(name):
     plan = find_plan(name)
     assert set(plan.tasks) <= set(IN_CONTEXT)
     beside = [row for row in ROWS.values() if row in plan.printed]
-    assert len(beside) >= 4 and all(set(plan.printed[row].scores) == set(plan.sets) for row in beside)
+    assert len(beside) >= 4 and all(set(plan.printed[row].scores) == set(plan.columns) for row in beside)
     assert find_plan("meaning").name == "meaning:table3"

@@ -15,6 +15,7 @@ from wordstill.evaluation import evaluate
 from wordstill.reproduction import ReproduceConfig, find_plan, reproduce, reproducing, results
 from wordstill.reproduction.plans import BEST_BY_F1, BEST_OVERALL, BEST_PER_SET, System
 from wordstill.reproduction.results import KeptScore
+from wordstill.reproduction.table_rows import chosen_scores, rows_of
 from wordstill.teacher import TeacherConfig
 from wordstill.vectors import WordVectors
 
@@ -150,6 +151,41 @@ def test_the_model_itself_is_scored_by_its_task(plan, config, short_text, tmp_pa
     assert rows[1].system == "the model itself, parent" and rows[1].ours is not None
 
 
+def test_published_vectors_stand_in_their_row(plan, config, short_text, tmp_path):
+    """Two tables without provenance are told apart."""
+    for name, old in (("glove", "1 0"), ("fasttext", "-1 0")):
+        rest = "still 1 1\nstands -1 1\nsmall 0 1\nhouse 1 0\nriver 1 2\nnobody 2 1\nmoved -1 3\nheat 1 4\n"
+        (tmp_path / f"{name}.txt").write_text(f"old {old}\n{rest}")
+    rows = ["GloVe, 650 times the text", "fastText, 12 times the text"]
+    own = tuple(zip(rows, (str(tmp_path / "glove.txt"), str(tmp_path / "fasttext.txt"))))
+    config = replace(config, own=own, systems=(SYSTEMS[0].spec,), seeds=1)
+    _, glove, fasttext = reproduce(plan, [short_text], tmp_path / "out", config).rows
+    assert (glove.system, glove.printed) == ("own GloVe, 650 times the text", 37.64)
+    assert glove.ours is not None and fasttext.ours is not None and glove.ours != fasttext.ours
+    with pytest.raises(UsageError, match=r"Unknown row of x2static:table3 'glove'. .*GloVe, 650 times the text"):
+        reproducing.chosen_systems(plan, replace(config, own=(("glove", "glove.txt"),)))
+    with pytest.raises(UsageError, match=r"nowhere.txt does not exist. --own needs"):
+        reproducing.check(plan, tmp_path / "out", replace(config, own=((rows[0], "nowhere.txt"),)))
+    with pytest.raises(UsageError, match="--vectors"):
+        reproducing.check(find_plan("meaning"), tmp_path / "out", config)
+
+
+def test_macro_f1_and_the_development_part_have_rows_of_their_own():
+    plan = replace(find_plan("x2static:table4"), sets=("cr",))
+    system = System("BERT2Static sent", "ase")
+    score = KeptScore(70.0, None, 1.5, 60.0, 9, 9, None)
+    runs = [{"sentence ase": {"cr": score}}, {"sentence ase": {"cr": replace(score, value=72.0, macro_f1=64.0)}}]
+    whole, macro = rows_of(plan, system, ReproduceConfig(), {"cr": "cr"}, runs)
+    assert (whole.dataset, whole.ours, whole.printed) == ("cr", 71.0, 82.0)
+    assert (macro.dataset, macro.ours, macro.printed) == ("cr:macro-f1", 62.0, 80.1)
+    plan = find_plan("wang:table3")
+    tagged = KeptScore(90.0, None, None, None, 9, 9, None, 91.5)
+    _, dev = rows_of(
+        plan, System("GloVe", "ase"), ReproduceConfig(), {"conll2000": "t"}, [{"sentence ase": {"t": tagged}}]
+    )
+    assert (dev.dataset, dev.ours, dev.printed) == ("conll2000:dev", 91.5, 93.86)
+
+
 def test_what_cannot_be_used_is_refused_before_the_text_is_prepared(config, tmp_path):
     plan, out = find_plan("context-to-vec:table1"), tmp_path / "out"
     unparsed = tmp_path / "unparsed.conllu"
@@ -219,13 +255,13 @@ def test_the_layer_of_trained_tasks_is_that_of_the_best_macro_f1(plan):
         "sentence ase-layer-2": {"cr": score(70.0, 69.0), "mr": score(60.0, 40.0)},
         "sentence ase-layer-3": {"cr": score(75.0, 55.0), "mr": score(70.0, 50.0)},
     }
-    layer, found = reproducing.chosen_scores(system, "cr", ["cr", "mr"], [scores])
+    layer, found = chosen_scores(system, "cr", ["cr", "mr"], [scores])
     assert layer == 2 and [one.value for one in found] == [70.0]
     # A set without any score leaves the choice to the others.
     for layers in scores.values():
         layers["sst5"] = score(None, None)
     overall = replace(system, select=BEST_OVERALL)
-    layer, _ = reproducing.chosen_scores(overall, "cr", ["cr", "mr", "sst5"], [scores])
+    layer, _ = chosen_scores(overall, "cr", ["cr", "mr", "sst5"], [scores])
     assert layer == 3
     printed = find_plan("x2static:table4").printed_row("ASE of BERT-12")
     assert printed.model == "ASE of BERT-12, layer 5" and printed.scores["cr"] == 83.0

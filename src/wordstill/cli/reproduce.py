@@ -46,6 +46,14 @@ def command(
         list[str] | None,
         option("SYSTEM", "Make only this system, named as --dry-run shows it. May be repeated.", panel=BASELINES),
     ] = None,
+    own: Annotated[
+        list[str] | None,
+        option(
+            "ROW=TABLE",
+            "Also score your own table, such as published vectors, next to a row of the paper. May be repeated.",
+            panel=BASELINES,
+        ),
+    ] = None,
     lexicon: Annotated[str, option("NAME|FILE", "Lexicon for retrofitting.", panel=BASELINES)] = "ppdb-xl",
     workers: Annotated[int, option("N", "Threads for skip-gram, CBOW and fastText.", panel=BASELINES, min=1)] = 1,
     trees: Annotated[
@@ -108,6 +116,7 @@ def command(
         tuple(system or ()),
         lexicon,
         workers,
+        tuple(map(_own, own or ())),
         tuple(trees or filter(is_conllu, text)),
         triples,
         there,
@@ -134,6 +143,13 @@ def command(
     found = reproduce(plan, inputs, out, config, progress=show, say=lambda line: typer.echo(line, err=True))
     _show(found)
     typer.echo(f"{time_text(time.monotonic() - start)}; all of it is in {out}.")
+
+
+def _own(text: str) -> tuple[str, str]:
+    row, equals, path = text.rpartition("=")
+    if not (row and equals and path):
+        raise UsageError(f"--own {text!r} is not a row and a table: write ROW=TABLE, as GloVe=glove.txt.")
+    return row, path
 
 
 def _list() -> None:

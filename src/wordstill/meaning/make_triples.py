@@ -107,7 +107,7 @@ def make_triples(
     mode = given if paraphraser is None else Mode.ROUND_TRIP
     maker = TripleMaker(masked, TripleBuilder(WordCosines(vectors), config.build), paraphraser, mode)
     size = block or (BLOCK if masked.device.type == "cpu" else GPU_BLOCK)
-    models = {**maker.facts(), "vectors": _digest(vectors)}
+    models = {**maker.facts(), "vectors": vectors_digest(vectors)}
     facts = {
         "mode": str(mode),
         "text": sources.hash,
@@ -239,7 +239,7 @@ class TripleWork:
             open_one = partial(open_translator, device=self.device, dtype=self.dtype)
             trip = RoundTrip(*map(open_one, self.place.translators))
         maker = TripleMaker(masked, TripleBuilder(WordCosines(vectors), self.build), trip, self.mode)
-        refuse_other(self.models, {**maker.facts(), "vectors": _digest(vectors)})
+        refuse_other(self.models, {**maker.facts(), "vectors": vectors_digest(vectors)})
         return maker
 
 
@@ -291,7 +291,7 @@ def _reached(value: float, limit: float | None) -> bool:
     return limit is not None and value >= limit
 
 
-def _digest(vectors: WordVectors) -> str:
+def vectors_digest(vectors: WordVectors) -> str:
     """Tells tables apart without reading all of a large one."""
     digest = hashlib.sha256("\n".join(vectors.words).encode())
     rows = np.linspace(0, len(vectors) - 1, min(len(vectors), 256)).astype(np.int64)

@@ -83,8 +83,8 @@ class MeaningPlan:
         return {row.model: row for row in published_table(self.paper, self.number)}
 
     @property
-    def sets(self) -> tuple[str, ...]:
-        """What the table has a column for."""
+    def columns(self) -> tuple[str, ...]:
+        """What rows have a score for."""
         return tuple(dict.fromkeys(name for row in self.printed.values() for name in row.scores))
 
 
@@ -223,7 +223,7 @@ def reproduce_meaning(plan: MeaningPlan, maker: MeaningMaker) -> Reproduction:
 def _rows(plan: MeaningPlan, name: str, runs: Sequence[Evaluation]) -> list[Row]:
     printed: Mapping[str, float] = plan.printed[ROWS[name]].scores if ROWS[name] in plan.printed else {}
     rows = []
-    for dataset in plan.sets:
+    for dataset in plan.columns:
         ours = OURS.get(dataset, dataset)
         scores = [run.scores[name][ours] for run in runs if ours in run.scores[name]]
         values = [score.value for score in scores if score.value is not None]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from wordstill.baselines import BASELINES
@@ -12,9 +12,11 @@ from wordstill.evaluation.report.published import PAPERS, PublishedRow, publishe
 from wordstill.reproduction.meaning_tables import MEANING_PLANS, MeaningPlan
 from wordstill.teacher.batch import Unit
 
-Made = Literal["distilled", "trained", "retrofitted", "model"]
+Made = Literal["distilled", "trained", "retrofitted", "model", "own"]
 BEST_PER_SET, BEST_OVERALL = "best layer per task", "best overall layer"
 BEST_BY_F1 = "best overall layer by macro-F1"
+MEASURES = {"": "value", ":macro-f1": "macro_f1", ":dev": "dev"}
+"""What of a score is meant by what stands behind the name of a set in the printed rows."""
 
 
 @dataclass(frozen=True)
@@ -24,7 +26,8 @@ class System:
     row: str | None
     """The model as it is printed; ``{parent}`` is the teacher's family. None where the paper has no such row."""
     spec: str
-    """As in ``wordstill distill --method``, ``train --method`` or ``transform``; of the model itself, the task."""
+    """As in ``wordstill distill --method``, ``train --method`` or ``transform``; of the model itself, the task; of a
+    table of the user's own, its path."""
     made: Made = "distilled"
     unit: Unit = "sentence"
     select: str | None = None
@@ -67,8 +70,27 @@ class TablePlan:
 
     @property
     def printed(self) -> dict[str, PublishedRow]:
-        """The printed rows by model."""
-        return {row.model: row for row in published_table(self.paper, self.number) if set(row.scores) & set(self.sets)}
+        """The printed rows by model, with all measures on the sets."""
+        found: dict[str, PublishedRow] = {}
+        for row in published_table(self.paper, self.number):
+            if {name.partition(":")[0] for name in row.scores} & set(self.sets):
+                before = found.get(row.model, row)
+                found[row.model] = replace(row, scores={**before.scores, **row.scores})
+        return found
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """What rows have a score for: the sets, each with the other measures of it that are printed."""
+        return tuple(column for name in self.sets for column in self.columns_of(name))
+
+    def columns_of(self, name: str) -> list[str]:
+        """The columns of one set."""
+        there = {column for row in self.printed.values() for column in row.scores}
+        return [name + measure for measure in MEASURES if not measure or name + measure in there]
+
+    def row_of(self, system: System, teacher: str) -> str | None:
+        """The model of the printed row that a system stands beside, if there is one."""
+        return system.row and system.row.format(parent=self.parent(teacher))
 
     def printed_row(self, model: str) -> PublishedRow | None:
         """The printed row of a model; one of a layer may name it behind."""
@@ -156,8 +178,14 @@ def _context(number: int, sets: tuple[str, ...], systems: tuple[System, ...], **
 
 
 _NOT_PUBLIC = "WSJ and OntoNotes, which are not public: score your own copy with wordstill evaluate --set ncrfpp:FOLDER"
+_PUBLISHED = "GloVe and fastText, which saw far more text, unless --own {0!r}=FILE and the like name your copies"
 _PLANS = (
-    _x2static(3, X2STATIC_SETS, (*_X2STATIC_BASELINES, *_ASE_LAYERS, *_X2STATIC)),
+    _x2static(
+        3,
+        X2STATIC_SETS,
+        (*_X2STATIC_BASELINES, *_ASE_LAYERS, *_X2STATIC),
+        lacks=_PUBLISHED.format("GloVe, 650 times the text"),
+    ),
     _x2static(
         4,
         CLASSES,
@@ -166,10 +194,10 @@ _PLANS = (
             System("ASE of {parent}-12", "ase:layer=all", select=BEST_BY_F1),
             *_X2STATIC,
             System("{parent}-12 itself, fine-tuned", "parent", "model"),
+            System("S{parent}-base-NLI, frozen", "frozen", "model"),
         ),
         protocol="default",
-        lacks="GloVe and fastText, which are published vectors of far more text, and the frozen sentence encoders: use "
-        "wordstill evaluate, with --set cr:frozen --teacher NAME for the latter",
+        lacks=_PUBLISHED.format("GloVe"),
     ),
     _x2static(6, X2STATIC_SETS, (*_ASE_LARGE, *_X2STATIC_LARGE), teacher="bert-large-uncased"),
     _wang(1, ("wordsim353",), (System("{parent}", "bert-skipgram:preset=paper"),)),

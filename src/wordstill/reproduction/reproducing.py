@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-import numpy as np
-
-from wordstill.baselines import TrainConfig, Training, read_baselines, train
+from wordstill.baselines import TrainConfig, Training, train
 from wordstill.core.files import write_file
 from wordstill.core.resume import keep_record
 from wordstill.corpus import Corpus, PrepareConfig, VocabularyConfig
@@ -27,16 +25,15 @@ from wordstill.methods import METHODS
 from wordstill.postprocess.pipeline import Pipeline
 from wordstill.postprocess.retrofit import PRESETS, Lexicon, open_lexicon, retrofitter
 from wordstill.reproduction.meaning_tables import MeaningMaker, MeaningPlan, reproduce_meaning
-from wordstill.reproduction.plans import BEST_BY_F1, BEST_PER_SET, System, TablePlan
-from wordstill.reproduction.results import ELSEWHERE, KeptScore, KeptScores, ReproduceConfig, Reproduction, Row
+from wordstill.reproduction.plans import System, TablePlan
+from wordstill.reproduction.results import ELSEWHERE, KeptScores, ReproduceConfig, Reproduction, Row
+from wordstill.reproduction.table_rows import label_of, rows_of, trained_label
 from wordstill.teacher.batch import Unit
 from wordstill.teacher.device import choose_device
 from wordstill.teacher.loading import load_model_and_tokenizer
 from wordstill.vectors import WordVectors
 
 TRAINED, EVERY_LAYER, SEEDED = "trained", "-layer-all", re.compile(r"-seed-\d+$")
-Scores = Mapping[str, Mapping[str, KeptScore]]
-"""By the label of a table, then by task."""
 
 
 def reproduce(
@@ -81,13 +78,13 @@ def reproduce(
     rows: list[Row] = []
     for system in maker.systems:
         if system.made != "model":
-            rows += _rows(plan, system, settings, tasks, scores)
+            rows += rows_of(plan, system, settings, tasks, scores)
             continue
         say(f"scoring {settings.teacher.name} itself ({system.spec})")
         own = {name: f"{name}:{system.spec}" for name in sets}
         # Only the table's provenance is looked at.
         table = next(iter(runs[0].values()))
-        rows += _rows(plan, system, settings, own, [{label_of(system): kept.of(table, [*own.values()])}])
+        rows += rows_of(plan, system, settings, own, [{label_of(system): kept.of(table, [*own.values()])}])
     missing = tuple(name for name in plan.sets if name not in there)
     return _written(Reproduction(plan, tuple(rows), missing, settings.teacher.name, corpus.hash), folder)
 
@@ -99,10 +96,15 @@ def check(plan: TablePlan | MeaningPlan, folder: Path, config: ReproduceConfig) 
     choose_device(config.teacher.device)
     load_model_and_tokenizer(config.teacher.name)
     if isinstance(plan, MeaningPlan):
+        if config.own:
+            raise UsageError(f"{plan.name} has no rows of static tables but one: name your vectors with --vectors.")
         load_model_and_tokenizer(config.masked or config.teacher.name, "masked language model")
         for name in filter(None, (config.there, config.back)):
             load_model_and_tokenizer(name, "translator")
         return
+    for _, path in config.own:
+        if not Path(path).exists():
+            raise UsageError(f"{path} does not exist. --own needs a row of the paper and a table: ROW=TABLE.")
     for file in tree_files(config.trees) if config.trees else ():
         next(read_trees(file), None)
     if any(system.made == "retrofitted" for system in plan.systems):
@@ -144,13 +146,16 @@ def chosen_systems(plan: TablePlan, config: ReproduceConfig) -> list[System]:
     """The systems that can be made as the user wants it."""
     if unknown := set(config.systems) - {system.spec for system in plan.systems}:
         raise unknown_name(f"system of {plan.name}", min(unknown), dict.fromkeys(each.spec for each in plan.systems))
-    return [
+    if unknown := {row for row, _ in config.own} - plan.printed.keys():
+        raise unknown_name(f"row of {plan.name}", min(unknown), plan.printed)
+    chosen = [
         system
         for system in plan.systems
         if (config.baselines or system.made != "trained")
         and (config.trees or not system.needs_trees)
         and (not config.systems or system.spec in config.systems)
     ]
+    return chosen + [System(row, path, "own") for row, path in config.own]
 
 
 def distilled_specs(plan: TablePlan, config: ReproduceConfig) -> dict[Unit, list[str]]:
@@ -215,7 +220,7 @@ class _Maker:
         for seed, parsed in itertools.product(range(self.config.seeds), (False, True)):
             specs = [system.spec for system in trained if system.needs_trees == parsed]
             missing = [
-                spec for spec in specs if not (self.folder / TRAINED / _named(_trained_label(spec), seed)).exists()
+                spec for spec in specs if not (self.folder / TRAINED / _named(trained_label(spec), seed)).exists()
             ]
             if missing:
                 self._train(tuple(dict.fromkeys(missing)), seed)
@@ -227,7 +232,9 @@ class _Maker:
         for system in self.systems:
             label = label_of(system)
             if system.made == "trained":
-                made[label] = self._load(TRAINED, _named(_trained_label(system.spec), seed))
+                made[label] = self._load(TRAINED, _named(trained_label(system.spec), seed))
+            elif system.made == "own" and seed == 0:
+                made[label] = WordVectors.load(system.spec)
             elif system.made == "distilled" and (seed == 0 or _draws(system.spec)):
                 made |= self._distilled(system.unit, system.spec, seed)
             elif system.made == "retrofitted" and system.source is not None and (seed == 0 or _draws(system.source)):
@@ -256,7 +263,7 @@ class _Maker:
         settings = TrainConfig(
             methods=specs, vocabulary=_vocabulary(self.plan), training=training, trees=self.config.trees
         )
-        with self._pass(TRAINED, _trained_label(specs[0]), seed) as target:
+        with self._pass(TRAINED, trained_label(specs[0]), seed) as target:
             train([self.corpus.path], target, config=settings)
 
     @contextmanager
@@ -321,69 +328,6 @@ def _seeds(seeds: Sequence[int]) -> str:
     return f"seed{'s' if len(seeds) > 1 else ''} {', '.join(map(str, seeds))}"
 
 
-def _trained_label(spec: str) -> str:
-    (found,) = read_baselines([spec])
-    return found.label
-
-
-def label_of(system: System) -> str:
-    """The name of a system's table."""
-    if system.made == "trained":
-        return _trained_label(system.spec)
-    if system.made == "retrofitted":
-        return f"{system.source} + {system.spec}"
-    if system.made == "model":
-        return f"the model itself, {system.spec}"
-    (request,) = DistillConfig(methods=(system.spec,)).requests
-    return f"{system.unit} {request.label}"
-
-
 def _draws(spec: str) -> bool:
     """Whether a method's result depends on the seed."""
     return METHODS[spec.partition(":")[0]].learns
-
-
-def _rows(
-    plan: TablePlan, system: System, config: ReproduceConfig, tasks: Mapping[str, str], runs: Sequence[Scores]
-) -> Iterator[Row]:
-    model = None if system.row is None else system.row.format(parent=plan.parent(config.teacher.name))
-    printed = None if model is None else plan.printed_row(model)
-    label = label_of(system) if system.select is None else f"{label_of(system)} ({system.select})"
-    for name, task in tasks.items():
-        layer, scores = chosen_scores(system, task, list(tasks.values()), runs)
-        values = [score.value for score in scores if score.value is not None]
-        first = scores[0] if scores else None
-        deviation = float(np.std(values, ddof=1)) if len(values) > 1 else None
-        yield Row(
-            label,
-            name,
-            printed.model if printed else None,
-            printed.scores.get(name) if printed else None,
-            float(np.mean(values)) if values else None,
-            deviation if first is None or len(scores) > 1 else first.deviation,
-            None if first is None else first.interval,
-            0 if first is None else first.used,
-            0 if first is None else first.total,
-            "no such table was made" if first is None else first.problem,
-            layer,
-        )
-
-
-def chosen_scores(
-    system: System, task: str, tasks: Sequence[str], runs: Sequence[Scores]
-) -> tuple[int | None, list[KeptScore]]:
-    """The scores of a system on a set, one for each seed; of several layers those of the best, with its number."""
-    label = label_of(system)
-    if system.select is None:
-        return None, [scores[label][task] for scores in runs if label in scores]
-    first, start = runs[0], label.removesuffix("all")
-    numbers = (name.removeprefix(start) for name in first if name.startswith(start))
-    layers = sorted(map(int, filter(str.isdigit, numbers)))
-    measure = "macro_f1" if system.select == BEST_BY_F1 else "value"
-    values = np.array(
-        [[getattr(first[f"{start}{layer}"][each], measure) for each in tasks] for layer in layers], dtype=np.float64
-    )
-    # A set without a score for one of them says nothing about which is best.
-    usable = ~np.isnan(values).any(axis=0) & ((np.array(tasks) == task) | (system.select != BEST_PER_SET))
-    best = layers[int(values[:, usable].mean(axis=1).argmax())] if usable.any() else layers[-1]
-    return best, [first[f"{start}{best}"][task]]

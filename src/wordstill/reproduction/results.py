@@ -9,11 +9,16 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal, Protocol
 
+import numpy as np
+
 from wordstill.core.resume import read_record, write_record
 from wordstill.core.settings import Config, Range
 from wordstill.errors import DataError, UsageError
 from wordstill.evaluation import Score, evaluate
+from wordstill.evaluation.score import POINTS
 from wordstill.evaluation.statistics import Interval
+from wordstill.evaluation.trained.base import TrainedScore
+from wordstill.meaning.make_triples import vectors_digest
 from wordstill.teacher import TeacherConfig
 from wordstill.vectors import WordVectors
 
@@ -49,6 +54,8 @@ class ReproduceConfig(Config):
     """A set of the registry, a file, a WordNet folder or ``wn:NAME``; the paper does not name its own."""
     workers: Annotated[int, Range(1, 1_024)] = 1
     """Threads of skip-gram and its kin; with several, results differ from run to run."""
+    own: tuple[tuple[str, str], ...] = ()
+    """Tables of the user's own, such as published vectors: the model of the printed row, and the path."""
     trees: tuple[str, ...] = ()
     """CoNLL-U files with the dependency trees of the text; without them, systems that need trees are not made."""
     triples: Annotated[int, Range(100)] = 100_000
@@ -130,12 +137,16 @@ class KeptScore:
     used: int
     total: int
     problem: str | None
+    dev: float | None = None
+    """On the development part, of a task that stops early on it: the mean over its trainings."""
 
     @classmethod
     def of(cls, score: Score) -> KeptScore:
         """From a whole one."""
         macro_f1 = next((part.value for part in score.parts if part.metric == "macro_f1"), None)
-        return cls(score.value, score.interval, score.deviation, macro_f1, *score.coverage, score.problem)
+        dev = score.settings.get("dev") if isinstance(score, TrainedScore) else None
+        mean = None if dev is None else POINTS * float(np.mean(dev))
+        return cls(score.value, score.interval, score.deviation, macro_f1, *score.coverage, score.problem, mean)
 
     @classmethod
     def read(cls, interval: Sequence[float] | None, **fields: Any) -> KeptScore:
@@ -146,7 +157,7 @@ class KeptScore:
 class KeptScores:
     """The scores of tables under one protocol, in a file as soon as they are known: tasks that train take hours.
 
-    A table is known by its provenance, which says all that it was made from.
+    A table is known by its provenance, which says all that it was made from; one without by its words and vectors.
 
     Raises:
         DataError: The file is damaged.
@@ -161,7 +172,7 @@ class KeptScores:
 
     def of(self, table: WordVectors, tasks: Sequence[str]) -> dict[str, KeptScore]:
         """The score of a table on each task; those that are not known yet are made, and kept."""
-        facts = json.dumps([self.protocol, table.provenance], sort_keys=True, default=str)
+        facts = json.dumps([self.protocol, table.provenance or vectors_digest(table)], sort_keys=True, default=str)
         known = self._known.setdefault(hashlib.sha256(facts.encode()).hexdigest(), {})
         missing = [task for task in tasks if task not in known]
         if missing:
