@@ -22,6 +22,7 @@ from experiments.record import origin, table_parser, write_json
 from wordstill.evaluation import SimilarityTask
 from wordstill.evaluation.data.catalog import EIGHT
 from wordstill.postprocess import Pipeline
+from wordstill.postprocess.vocabulary_transforms import trim
 from wordstill.vectors import WordVectors
 
 MODULE = "experiments.quality.small_tables"
@@ -29,24 +30,30 @@ LIMITS = (120, 64, 32, 16, 8, 6, 4)
 """Megabytes."""
 CHAINS = (
     "",
-    "pca:dim=256",
+    "dim=192",
+    "dim=128",
+    "dim=64",
     "pca:dim=192,common=20000",
-    "pca:dim=256,common=20000",
     "pca:dim=128,common=20000",
-    "quantise",
-    "pca:dim=256,common=20000,quantise",
-    "pca:dim=128,common=20000,quantise",
+    "pca:dim=64,common=20000",
+    "quantize",
+    "dim=192,quantize",
+    "dim=128,quantize",
+    "dim=64,quantize",
     "pq:bytes=128",
-    "pq:bytes=96",
     "pq:bytes=88",
     "pq:bytes=64",
     "pq:bytes=48",
-    "pca:dim=256,common=20000,pq:bytes=64",
-    "pca:dim=192,common=20000,pq:bytes=48",
-    "pca:dim=128,common=20000,pq:bytes=32",
-    "trim:words=20000,quantise",
-    "trim:words=20000,pq:bytes=96",
+    "pq:bytes=32",
+    "dim=192,pq:bytes=64",
+    "dim=128,pq:bytes=64",
+    "dim=192,pq:bytes=48",
+    "dim=128,pq:bytes=32",
+    "trim:words=20000,quantize",
+    "trim:words=20000,pq:bytes=64",
 )
+"""Transforms, by their specifications; ``dim=N`` before them keeps the first N numbers, like ``convert --dim N``."""
+CUT = "dim="
 FILES = ("vectors.safetensors", "words.txt")
 DECIMALS = 3
 
@@ -75,7 +82,7 @@ def arguments() -> argparse.Namespace:
 def row_of(table: WordVectors, chain: str) -> dict[str, Any]:
     """A chain with the size of its artifact and its scores, as they are after reading it back."""
     start = time.perf_counter()
-    small = Pipeline.from_spec(chain).fit_transform(table) if chain else table
+    small = reduced(table, chain)
     seconds = time.perf_counter() - start
     with TemporaryDirectory() as folder:
         small.save(Path(folder) / "small", "wordstill")
@@ -94,6 +101,14 @@ def row_of(table: WordVectors, chain: str) -> dict[str, Any]:
         "seconds": round(seconds, 1),
         "scores": {name: round(value, DECIMALS) for name, value in scores.items()},
     }
+
+
+def reduced(table: WordVectors, chain: str) -> WordVectors:
+    """The table after a chain."""
+    if chain.startswith(CUT):
+        dim, _, chain = chain.removeprefix(CUT).partition(",")
+        table = trim(table, dim=int(dim))
+    return Pipeline.from_spec(chain).fit_transform(table) if chain else table
 
 
 def chosen(rows: list[dict[str, Any]]) -> dict[str, str]:
