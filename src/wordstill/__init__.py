@@ -1,4 +1,4 @@
-"""wordstill distils contextual language models into word vectors that stay still.
+"""wordstill distills contextual language models into word vectors that stay still.
 
 >>> from wordstill import WordVectors, distill, evaluate, prepare
 """

@@ -64,7 +64,7 @@ class Glove(Baseline):
     Inputs: running text; phrases of several words get no vector.
     Cost: counting is bounded in memory and spills to the disk, 12 bytes for each pair of words; training
     keeps four tables of vocabulary x (dim + 1) float32, and reads all pairs in each epoch.
-    Relations: as `Skipgram`, but pairs are counted first and each distinct one is learnt from once in an epoch.
+    Relations: as `Skipgram`, but pairs are counted first and each distinct one is learned from once in an epoch.
     Deviations: windows stay inside a paragraph; two occurrences of one word near each other count once, not
     from either side. AdaGrad steps once per batch of cells with the summed gradients of a row, where the
     authors' threads step once per cell. As in its own paper it accumulates squared gradients, the present one

@@ -64,7 +64,7 @@ class FasttextConfig(SkipgramConfig):
     buckets: Annotated[int, Range(1, 1_000_000_000)] = 2_000_000
     """Rows that all n-grams share by a hash; their memory is buckets x dim float32."""
     objective: Literal["skipgram", "cbow"] = "skipgram"
-    """A word predicts its neighbours, or their mean predicts the word."""
+    """A word predicts its neighbors, or their mean predicts the word."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -72,7 +72,7 @@ class FasttextConfig(SkipgramConfig):
 
 
 class Skipgram(Baseline):
-    r"""A word predicts its neighbours; negative sampling.
+    r"""A word predicts its neighbors; negative sampling.
 
     .. math:: \max \sum_{(w, c)} \log \sigma(v_w \cdot u_c)
               + \sum_{n \sim \mathrm{noise}} \log \sigma(-v_w \cdot u_n)
@@ -156,7 +156,7 @@ class Skipgram(Baseline):
 
 
 class Cbow(Skipgram):
-    r"""The mean of a word's neighbours predicts the word; negative sampling.
+    r"""The mean of a word's neighbors predicts the word; negative sampling.
 
     .. math:: \max \sum_w \log \sigma(\bar v_{C(w)} \cdot u_w)
               + \sum_{n \sim \mathrm{noise}} \log \sigma(-\bar v_{C(w)} \cdot u_n)

@@ -102,9 +102,9 @@ def path(name: Annotated[str | None, argument("SET", "A data set; by default the
 
 def downloadable(names: Iterable[str]) -> list[str]:
     """The data sets that can be downloaded, of these names of sets and of tasks on sets."""
-    from wordstill.evaluation import DATASETS
+    from wordstill.evaluation.data.catalog import DATASETS, dataset_of
 
-    sets = dict.fromkeys(name if name in DATASETS else name.partition(":")[0] for name in names)
+    sets = dict.fromkeys(map(dataset_of, names))
     return [name for name in sets if any(copy.source is not None for copy in DATASETS[name].copies)]
 
 

@@ -131,7 +131,7 @@ class Vocabulary:
         return np.minimum(1.0, np.sqrt(ratio) + ratio)
 
     def noise_distribution(self, power: float) -> NDArray[np.float64]:
-        """Probability of drawing each word as a negative: its count to the ``power``, normalised [V]."""
+        """Probability of drawing each word as a negative: its count to the ``power``, normalized [V]."""
         weights = self.counts.astype(np.float64) ** power
         total = weights.sum()
         return weights / total if total > 0 else np.full(len(self), 1 / len(self))

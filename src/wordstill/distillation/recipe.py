@@ -78,7 +78,7 @@ class Recipe:
         return {name: fact for name, fact in asdict(self).items() if fact is not None or name not in beside}
 
     def provenance(self, label: str) -> dict[str, Any]:
-        """What the artefact of one method says of itself."""
+        """What the artifact of one method says of itself."""
         facts = self.facts()
         facts["method"] = facts.pop("methods")[label]
         facts["seed"] = (facts.pop("seeds") or {}).get(label, self.seed)

@@ -1,4 +1,4 @@
-"""How good are the vectors? Tasks, protocols, data sets by checksum, statistics and reports."""
+"""Scoring vectors: tasks, protocols, data sets by checksum, statistics and reports."""
 
 from wordstill.evaluation.data.catalog import DATASETS, SUITES
 from wordstill.evaluation.protocol import PROTOCOLS, Protocol

@@ -1,4 +1,4 @@
-"""Tables side by side: nearest words, how far neighbors and cosines agree, and paired tests on data sets."""
+"""Comparing tables: nearest words, agreement of neighbors and cosines, and paired tests on data sets."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 SHOWN = ("light", "while", "bank", "quickly", "king", "mouse")
-"""Words that the papers show, and some with several senses."""
+"""Words that papers show, and some ambiguous ones."""
 TOPN = 6
 
 Neighbors = dict[str, dict[str, list[tuple[str, float]] | None]]
@@ -33,7 +33,7 @@ Neighbors = dict[str, dict[str, list[tuple[str, float]] | None]]
 
 
 def neighbor_table(tables: Mapping[str, WordVectors], words: Sequence[str] = SHOWN, topn: int = TOPN) -> Neighbors:
-    """Look the neighbours of words up in every table; words that no table has are left out."""
+    """The nearest neighbors of words in every table, without words that no table has."""
     rules = resolve("default")
     found: Neighbors = {word: {} for word in words}
     for name, vectors in tables.items():
@@ -46,7 +46,7 @@ def neighbor_table(tables: Mapping[str, WordVectors], words: Sequence[str] = SHO
 
 
 def absent_everywhere(tables: Mapping[str, WordVectors], words: Sequence[str]) -> list[str]:
-    """The words that no table has."""
+    """Those of the words that no table has."""
     rules = resolve("default")
     present = np.any([rules.rows(words, vectors) != ABSENT for vectors in tables.values()], axis=0)
     return [word for word, there in zip(words, present) if not there]
@@ -59,13 +59,13 @@ FEWEST_WORDS = 3
 
 @dataclass(frozen=True)
 class Agreement:
-    """How much of what one table says the other says too, over words that both have."""
+    """Agreement of two tables, over the words that both have."""
 
     shared: int
     """Words that are in both tables."""
     topn: int
     words: tuple[str, ...]
-    """Words whose neighbours were compared, drawn from the most frequent ones."""
+    """Words whose neighbors were compared, drawn from the most frequent ones."""
     overlaps: tuple[float, ...]
     """For each of them, the share of its ``topn`` nearest shared words that both tables give it."""
     cosines: float
@@ -73,17 +73,17 @@ class Agreement:
 
     @property
     def overlap(self) -> float:
-        """The mean share of common neighbours."""
+        """Mean share of common neighbors."""
         return float(np.mean(self.overlaps))
 
     @property
     def interval(self) -> Interval:
-        """95 %, of the mean share over draws of words."""
+        """95 % interval of the overlap, over samples of words."""
         spread = 1.96 * float(np.std(self.overlaps)) / max(1, len(self.overlaps)) ** 0.5
         return Interval(max(0.0, self.overlap - spread), min(1.0, self.overlap + spread))
 
     def least(self, count: int) -> list[tuple[str, float]]:
-        """The words that the tables agree least on, the more frequent first among equals; no punctuation marks."""
+        """The words that the tables agree on least, without punctuation; ties go to the more frequent word."""
         order = np.argsort(self.overlaps, kind="stable").tolist()
         lettered = [place for place in order if any(map(str.isalnum, self.words[place]))]
         return [(self.words[place], self.overlaps[place]) for place in lettered[:count]]
@@ -92,12 +92,12 @@ class Agreement:
 def agreement(
     first: WordVectors, second: WordVectors, *, topn: int = 10, sample: int = 1000, seed: int = 0
 ) -> Agreement:
-    """Compare the neighbours and cosines of two tables.
+    """Compare the neighbors and cosines of two tables.
 
     Args:
         first: A table.
         second: Another one; of any dimension.
-        topn: How many neighbours count.
+        topn: How many neighbors count.
         sample: How many words to compare at most, drawn from the 20,000 most frequent that both have.
         seed: Of the draw.
     """
@@ -123,7 +123,7 @@ def agreement(
 
 
 def _most_common(table: WordVectors, shared: list[str]) -> NDArray[np.int64]:
-    """Places in ``shared`` of the most frequent words, the most frequent first; without counts, the first."""
+    """Indices in ``shared`` of its most frequent words by descending frequency; without counts, of its first words."""
     order = np.arange(len(shared))
     if table.counts is not None:
         counts = table.counts[[table.index(word) for word in shared]]
@@ -141,7 +141,7 @@ SCHEMA_VERSION = 1
 
 @dataclass(frozen=True)
 class SideBySide:
-    """All that a comparison of two tables found."""
+    """The result of comparing two tables."""
 
     names: tuple[str, str]
     agreement: Agreement
@@ -154,7 +154,7 @@ class SideBySide:
         return [] if self.evaluation is None else self.evaluation.comparisons(self.names[0])
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: shared neighbors, the words with the fewest, paired tests, and the scores."""
+        """Shown by a notebook: shared neighbors, the words with the fewest, paired tests, and the scores."""
         from wordstill.evaluation.report.page import html_table, paragraph
 
         agreed = self.agreement
@@ -224,7 +224,7 @@ def compare_tables(
         names: What to call them.
         sets: Data sets or files of pairs to test them on; None takes the similarity sets that are found.
         protocol: Rules for looking words up.
-        topn: How many neighbours of a word count.
+        topn: How many neighbors of a word count.
         sample: Of how many words at most.
         seed: Of the draws of words and of the bootstrap.
     """

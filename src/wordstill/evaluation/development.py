@@ -1,4 +1,4 @@
-"""Development data: word pairs that settings are chosen on, and that no result is reported for."""
+"""Development data: word pairs to choose settings on, never test sets."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from wordstill.evaluation.tasks.similarity import SimilarityTask
 from wordstill.vectors import WordVectors
 
 MOST_OF_A_TEST_SET = 0.75
-"""One half may serve for choosing, if results are then reported on the other."""
+"""Half of a test set is allowed for choosing settings, if results are reported on the other half."""
 
 
 class DevelopmentPairs:
-    """Word pairs with judgements, which score a table by Spearman's correlation.
+    """Word pairs with human ratings, which score a table by Spearman's correlation.
 
     Raises:
-        UsageError: The file is a set that results are reported for.
+        UsageError: The file is a test set.
         DataError: The file cannot be read.
     """
 
@@ -50,7 +50,7 @@ class DevelopmentPairs:
         return score.value
 
     def check_words(self, words: Sequence[str]) -> None:
-        """Refuse a vocabulary whose tables could not be scored."""
+        """Refuse a vocabulary that covers too few of the pairs."""
         self.score(WordVectors(words, np.random.default_rng(0).normal(size=(len(words), 4)).astype(np.float32)))
 
 
@@ -63,7 +63,7 @@ def _refuse_published_files(path: Path) -> None:
 
 
 def _refuse_test_pairs(path: Path, task: SimilarityTask) -> None:
-    """Refuse most pairs of an installed test set, in any file format."""
+    """Refuse a file with most pairs of an installed test set, in any format."""
     given = _pairs(task)
     shared = {name: (len(tested & given), len(tested)) for name, tested in _test_pairs()}
     most = {name: common for name, (common, every) in shared.items() if common > MOST_OF_A_TEST_SET * every}

@@ -1,4 +1,4 @@
-"""The vectors of some words under the rules of a protocol."""
+"""Looking words up under the rules of a protocol."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Lookup:
     known: NDArray[np.bool_]
     """Which words the table has, shape (words,)."""
     usable: NDArray[np.bool_]
-    """Which words have a vector under the protocol: all that are known, and those that it fills in."""
+    """Which words have a vector under the protocol: known words, and those that it fills in."""
 
     @classmethod
     def of(cls, words: Iterable[str], vectors: WordVectors, protocol: Protocol, *, split: bool = False) -> Lookup:
@@ -41,7 +41,7 @@ class Lookup:
             words: The words, any number of times.
             vectors: The table.
             protocol: The rules.
-            split: Whether a table that came with a tokenizer has the mean of a word's tokens as its vector.
+            split: Whether a word's vector is the mean of its tokens if the table has its own tokenizer.
         """
         place = {word: number for number, word in enumerate(dict.fromkeys(words))}
         if split and vectors.tokenizer is not None:
@@ -77,7 +77,7 @@ class Lookup:
 
 
 def rows_of(vectors: WordVectors, rows: NDArray[np.int64]) -> Floats:
-    """Rows of the table in double precision; those with NaN or infinity are an error that names the word."""
+    """Rows of the table in double precision; NaN or infinity is an error that names the word."""
     block = vectors.take(rows).astype(np.float64)
     broken = ~np.isfinite(block).all(axis=1)
     if broken.any():
@@ -97,7 +97,7 @@ def mean_vector(vectors: WordVectors, protocol: Protocol) -> Floats:
 def _back_off(
     words: list[str], matrix: Floats, usable: NDArray[np.bool_], vectors: WordVectors, protocol: Protocol
 ) -> None:
-    """Fill in what the table's own policies, or the usual ones where it has none, give for absent words."""
+    """Give absent words vectors by the table's back-off policies, or by the default ones if it has none."""
     table = vectors if vectors.backoffs else vectors.with_backoff(*_policies(vectors))
     absent = np.flatnonzero(~usable).tolist()
     for number, answer in zip(absent, fall_back(table, [words[number] for number in absent])):

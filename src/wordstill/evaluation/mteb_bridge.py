@@ -1,4 +1,4 @@
-"""A bridge to mteb, whose hundreds of sentence tasks are not ours to write again.
+"""A bridge to mteb and its hundreds of sentence tasks.
 
 Example:
     >>> import mteb  # doctest: +SKIP
@@ -28,7 +28,7 @@ TEXT = "text"
 
 
 class StaticEncoder:
-    """A table of word vectors as an encoder of sentences, as mteb wants it.
+    """A table of word vectors as a sentence encoder for mteb.
 
     Args:
         vectors: The table.
@@ -64,7 +64,7 @@ class StaticEncoder:
 
     @property
     def mteb_model_meta(self) -> Any:
-        """What mteb writes beside the results."""
+        """The facts about the model that mteb writes with its results."""
         try:
             module = importlib.import_module("mteb.models.model_meta")
         except ImportError as error:

@@ -1,4 +1,4 @@
-"""Under which rules a table of vectors is scored; a new protocol is one row of ``PROTOCOLS``."""
+"""Protocols: the rules under which tables are scored. A new protocol is one row of ``PROTOCOLS``."""
 
 from __future__ import annotations
 
@@ -38,18 +38,18 @@ class Protocol(Config):
 
     name: str
     oov: Oov = "skip"
-    """``skip`` leaves an item with an absent word out; ``mean`` gives the absent word the mean of all
-    vectors; ``zero`` gives the item the similarity 0, or counts it as wrong; ``backoff`` asks the table's own
-    back-offs, or the usual ones (another case; parts of words), and leaves the item out if they give none."""
+    """``skip`` skips items with an absent word; ``mean`` gives the absent word the mean of all vectors; ``zero`` gives
+    the item the similarity 0, or counts it as wrong; ``backoff`` uses the table's back-off policies, or the default
+    ones (another case; parts of words), and skips the item if they find no vector."""
     case: Case = "fallback"
     """``fallback`` tries the word as published, then in lower case; ``exact`` and ``lower`` try only one;
-    ``ignore`` takes the first word of the table that is the same in capitals."""
+    ``ignore`` takes the first word of the table that is the same in upper case."""
     max_vocab: Annotated[int | None, Range(1)] = None
     """Only the first so many words of the table count as present; None for all."""
     analogy: Solver = "3cosadd"
-    """How a question is answered: by the largest b - a + c, or b times c over a."""
+    """How a question is answered: by the largest sum of cosines b - a + c, or by their product b c / a."""
     analogy_asks: Asked = "fourth"
-    """Which word of a question is looked for."""
+    """Which word of a question is asked for."""
     analogy_words: QuestionWords = "published"
     """Whether the words of questions are put in lower case first, or also lose their punctuation."""
     analogy_vocab: Annotated[int | None, Range(1)] = None
@@ -83,10 +83,10 @@ class Protocol(Config):
         return len(vectors) if self.max_vocab is None else min(self.max_vocab, len(vectors))
 
     def describe(self, tasks: Collection[str] = ()) -> str:
-        """The rules in a few sentences, to stand under every table of scores.
+        """The rules in a few sentences, as printed under every table of scores.
 
         Args:
-            tasks: Kinds of tasks whose own rules are told too; what concerns other kinds only is left out.
+            tasks: Kinds of tasks; rules that concern only other kinds are left out.
         """
         kinds, absent = _OOV_SENTENCES[self.oov]
         concerned = not tasks or not set(kinds).isdisjoint(tasks)
@@ -113,7 +113,7 @@ class Protocol(Config):
 
 
 def folded_rows(vectors: WordVectors, limit: int) -> dict[str, int]:
-    """The first row of each word of the table in capitals."""
+    """The first row of each word of the table, by the word in upper case."""
     return {word.upper(): row for row, word in reversed(list(enumerate(vectors.words[:limit])))}
 
 
@@ -133,7 +133,7 @@ _OOV_SENTENCES: Mapping[Oov, tuple[Sequence[str], str]] = {
         "words; items without one are skipped.",
     ),
 }
-"""The kinds of tasks that a rule concerns as it is described here, and the description."""
+"""By rule: the kinds of tasks that its description fits, and the description."""
 _OOV_IN_TEXTS: Sequence[tuple[Sequence[str], Sequence[Oov], str]] = (
     (("sts",), ("skip", "backoff"), "Words without a vector are skipped in sentences."),
     (("classification", "probe"), ("skip", "backoff"), "Classifiers do not see a word without a vector."),
@@ -147,7 +147,7 @@ _OOV_IN_TEXTS: Sequence[tuple[Sequence[str], Sequence[Oov], str]] = (
         "In training texts, a word that is not in the table is all zeros.",
     ),
 )
-"""Kinds of tasks, rules, and what these mean there."""
+"""Kinds of tasks, rules, and what these rules mean for them."""
 _CASE_SENTENCES: Mapping[Case, str] = {
     "fallback": "Words are looked up as published, then in lower case.",
     "lower": "Words are looked up in lower case.",
@@ -217,7 +217,7 @@ ALL_WORDS = "all"
 
 
 def changed_protocol(name: str, rules: Sequence[str]) -> Protocol:
-    """A named protocol with some rules changed; its own name then says which.
+    """A named protocol with some rules changed; its name says which.
 
     Args:
         name: Of the protocol.

@@ -1,4 +1,4 @@
-"""The result of an evaluation: scores of tables on sets, comparisons between them, and how both are kept."""
+"""The result of an evaluation: scores of tables on data sets, and paired comparisons."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ FILE_NAME = "evaluation.json"
 
 
 class TableFacts(NamedTuple):
-    """What a table says of itself, as far as a report shows it."""
+    """What reports show of a table's provenance."""
 
     words: int
     dimensions: int
@@ -62,13 +62,13 @@ class TableFacts(NamedTuple):
         )
 
     def place(self, over: str) -> float | None:
-        """Where the table stands on the axis of a study: words of its text, layer, or a number of its settings."""
+        """The table's position on the axis of a study: words of its text, layer, or a numeric setting."""
         value = {"words": self.corpus_words or None, "layer": self.layer, **self.settings}.get(over)
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
         return float(value) if is_number and self.method is not None else None  # type: ignore[arg-type]
 
     def series(self, over: str) -> tuple[str, ...]:
-        """What tables of one study have in common: everything but what it is over."""
+        """What tables of one study have in common: everything but the axis of the study."""
         layer = None if over == "layer" else self.layer
         words = None if over == "words" else self.corpus_words
         settings = {name: value for name, value in self.settings.items() if name != over}
@@ -102,7 +102,7 @@ class Evaluation:
     missing: tuple[str, ...] = ()
     """Sets of the suite that were not found."""
     facts: Mapping[str, TableFacts] = field(default_factory=dict)
-    """What the tables say of themselves."""
+    """Facts about the tables."""
 
     @property
     def sets(self) -> list[str]:
@@ -116,11 +116,11 @@ class Evaluation:
 
     @property
     def a8(self) -> dict[str, float]:
-        """The mean of the eight usual similarity sets, for those tables that have a score for all eight."""
+        """The mean of the eight usual similarity sets, for tables with a score on all eight."""
         return self.mean(EIGHT)
 
     def mean(self, sets: Sequence[str]) -> dict[str, float]:
-        """The mean over some sets, for those tables that have a score for all of them."""
+        """The mean over some sets, for tables with a score on all of them."""
         means = {}
         for table, scores in self.scores.items():
             values = [scores[name].value for name in sets if name in scores]
@@ -163,7 +163,7 @@ class Evaluation:
         return f"<Evaluation: {len(self.scores)} tables, {len(self.sets)} sets, protocol {self.protocol.name}>"
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: the table of scores with its notes."""
+        """Shown by a notebook: the table of scores with its notes."""
         from wordstill.evaluation.report.page import html_table, paragraph
         from wordstill.evaluation.report.tables import NAMES, best_cells, cells, notes
 
@@ -215,7 +215,7 @@ class Evaluation:
         one, other = (self.scores[table].get(name) for table in (first, second))
         if one is None or other is None or one.items is None or other.items is None:
             return None
-        # Under the rules mean and zero a table that knows no word still has items, all of them wrong.
+        # With oov=mean or oov=zero, a table without any of the words still has items, all of them wrong.
         if one.value is None or other.value is None:
             return None
         if one.items.predicted.shape != other.items.predicted.shape:

@@ -206,7 +206,7 @@ POINTS = 100
 
 
 class Source(NamedTuple):
-    """What a score says of where it comes from."""
+    """Where a score comes from."""
 
     task: str
     dataset: str
@@ -219,7 +219,7 @@ class Source(NamedTuple):
 def make_score(
     source: Source, items: ItemScores, coverage: Coverage, problem: str | None, seed: int, parts: tuple[Part, ...] = ()
 ) -> Score:
-    """The score of some items: their score with its interval, or why there is none."""
+    """The score of some items with its interval, or the reason why there is none."""
     value, interval = None, None
     if problem is None:
         low, high = items.interval(seed)
@@ -237,7 +237,7 @@ def make_score(
 
 
 def with_backoffs(coverage: Coverage, scored: NDArray[np.bool_], protocol: Protocol) -> Coverage:
-    """The coverage that decides whether there is a score: what a back-off fills in counts, a constant does not."""
+    """The coverage that decides whether there is a score: items filled in by a back-off count, by a constant do not."""
     return coverage._replace(used=int(scored.sum())) if protocol.oov == "backoff" else coverage
 
 

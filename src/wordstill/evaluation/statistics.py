@@ -1,9 +1,9 @@
-"""Correlations, means and ratios of sums with bootstrap intervals; tests between two models and two groups.
+"""Statistics: correlations, means and ratios with bootstrap intervals, paired tests, permutations, multiple testing.
 
-The bootstrap draws items with replacement and works each resample out anew. A resample is kept as the number
-of times each item was drawn, so its mid-ranks are cumulative sums over the items in sorted order: no resample
-is sorted, and the result is the same as if each had been. The interval is over items, taken as independent;
-it says nothing of the spread over training seeds.
+The bootstrap samples items with replacement and recomputes the statistic. A resample is represented by how often each
+item was drawn, so its mid-ranks are cumulative sums over the items in sorted order: the result is exact, although no
+resample is sorted. Intervals are over items, which are taken as independent; they say nothing about the spread over
+training seeds.
 """
 
 from __future__ import annotations
@@ -50,14 +50,14 @@ class PairedTest:
 
 
 def checked_seed(seed: int) -> int:
-    """A seed that everything that draws takes; anything else is refused."""
+    """The seed, if every random number generator accepts it."""
     if not isinstance(seed, Integral) or not 0 <= seed <= LARGEST_SEED:
         raise UsageError(f"seed must be a whole number from 0 to {LARGEST_SEED}, but is {seed!r}.")
     return int(seed)
 
 
 def spearman(gold: Floats, predicted: Floats) -> float:
-    """Spearman's rank correlation with mid-ranks for ties; NaN where one side is constant."""
+    """Spearman's rank correlation with mid-ranks for ties; NaN if one side is constant."""
     _check(gold, predicted)
     first, second = _centered_ranks(gold), _centered_ranks(predicted)
     scale = float(np.sqrt((first @ first) * (second @ second)))
@@ -65,7 +65,7 @@ def spearman(gold: Floats, predicted: Floats) -> float:
 
 
 def pearson(gold: Floats, predicted: Floats) -> float:
-    """Pearson's correlation; NaN where one side is constant."""
+    """Pearson's correlation; NaN if one side is constant."""
     _check(gold, predicted)
     first, second = gold - gold.mean(), predicted - predicted.mean()
     scale = float(np.sqrt((first @ first) * (second @ second)))
@@ -88,8 +88,7 @@ def paired_test(difference: float, drawn: Floats) -> PairedTest:
 def resampled_means(models: Floats, seed: int, resamples: int = RESAMPLES) -> Floats:
     """Means of models of shape (models, items) in every resample, shape (resamples, models).
 
-    Items on which all models have the same values are drawn together: how many of them a resample holds is
-    one number of a multinomial draw.
+    Items on which all models have the same values are drawn together, as one component of a multinomial.
     """
     values, counts = np.unique(models, axis=1, return_counts=True)
     items = models.shape[1]
@@ -102,10 +101,10 @@ def resampled_ratios(models: Sequence[Floats], seed: int, resamples: int = RESAM
     """Ratios of sums of models in every resample, shape (resamples, models).
 
     Args:
-        models: Each of shape (trainings, items, 2): what an item adds to the sum above and to the one below.
-            The score of a resample is the mean over trainings.
-        seed: Of the draws, which are the same for all models.
-        resamples: How many.
+        models: Each of shape (trainings, items, 2): what an item adds to numerator and denominator. The score of a
+            resample is the mean over trainings.
+        seed: Of the resamples, which are the same for all models.
+        resamples: Number of resamples.
     """
     blocks = [
         np.stack([ratios(np.einsum("ri,kic->rkc", counts, model)).mean(axis=1) for model in models], axis=1)
@@ -115,7 +114,7 @@ def resampled_ratios(models: Sequence[Floats], seed: int, resamples: int = RESAM
 
 
 def ratios(sums: Floats) -> Floats:
-    """First over second of the last axis; 0 where the second is 0."""
+    """First over second of the last axis; 0 if the second is 0."""
     above, below = np.moveaxis(np.asarray(sums, dtype=np.float64), -1, 0)
     ratio: Floats = np.divide(above, below, out=np.zeros_like(above), where=below > 0)
     return ratio
@@ -131,7 +130,7 @@ def resampled_correlations(
 ) -> Floats:
     """Correlations of models of shape (models, items) in every resample, shape (resamples, models).
 
-    Resamples in which one side is constant, which happens only with a handful of items, have NaN.
+    Resamples in which one side is constant, which only happens with a few items, are NaN.
     """
     make = _Ties.of if kind == "spearman" else _Plain
     gold_side, model_sides = make(gold), [make(model) for model in models]
@@ -152,7 +151,7 @@ def resampled_correlations(
 
 
 def percentiles(values: Floats) -> Interval:
-    """The interval that holds the middle 95 % of the values that are defined."""
+    """The interval of the middle 95 % of the values that are not NaN."""
     tail = 100 * (1 - CONFIDENCE) / 2
     defined = values[~np.isnan(values)]
     if not len(defined):
@@ -162,10 +161,10 @@ def percentiles(values: Floats) -> Interval:
 
 
 def splits(items: int, first: int, most: int, random: np.random.Generator) -> Iterator[NDArray[np.bool_]]:
-    """Blocks of ways to choose the items of a first group: each once if there are few, else ``most`` random ones.
+    """Splits of items into two groups, in blocks: each once if there are at most ``most``, else so many random ones.
 
     Yields:
-        Whether each item is in the first group (ways of the block, items).
+        Whether each item is in the first group (splits of the block, items).
     """
     if all_are_made(items, first, most):
         ways = combinations(range(items), first)
@@ -178,22 +177,22 @@ def splits(items: int, first: int, most: int, random: np.random.Generator) -> It
 
 
 def all_are_made(items: int, first: int, most: int) -> bool:
-    """Whether `splits` gives every way once, the given one among them, so that a p-value is exact."""
+    """Whether `splits` gives every split once, including the observed one, so that a p-value is exact."""
     return math.comb(items, first) <= most
 
 
 def p_values(reached: ArrayLike, made: int, *, exact: bool) -> NDArray[np.float64]:
-    """How probable the given split's values are, reached by so many of the splits that were made.
+    """Permutation p-values, from how many of the splits made have a value at least as extreme.
 
-    The given split counts as one of them; where all are made, it is among them.
+    The observed split counts as one of them; with ``exact`` it is already among them.
     """
-    given = 0 if exact else 1
-    found: NDArray[np.float64] = (np.asarray(reached) + given) / (made + given)
+    observed = 0 if exact else 1
+    found: NDArray[np.float64] = (np.asarray(reached) + observed) / (made + observed)
     return found
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """P-values that allow for there being several tests (Holm 1979), in the same order."""
+    """P-values corrected for multiple tests (Holm 1979), in the same order."""
     order = sorted(range(len(p_values)), key=lambda place: p_values[place])
     adjusted, largest = [0.0] * len(p_values), 0.0
     for rank, place in enumerate(order):
@@ -203,7 +202,7 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 
 def false_discovery_rates(p_values: Sequence[float]) -> list[float]:
-    """Of the tests with so small a p-value, the share without an effect (Benjamini and Hochberg 1995)."""
+    """False discovery rates, or q-values (Benjamini and Hochberg 1995), in the same order."""
     order = sorted(range(len(p_values)), key=lambda place: p_values[place])
     rates, smallest = [1.0] * len(p_values), 1.0
     for rank, place in reversed(list(enumerate(order, 1))):
@@ -236,7 +235,7 @@ def _rank(values: Floats, method: str) -> NDArray[np.generic]:
 
 
 def _draws(pairs: int, seed: int, resamples: int, cells: int = BLOCK_CELLS) -> Iterator[Floats]:
-    """Blocks of how often each pair is drawn in each resample, shape (resamples of the block, pairs)."""
+    """How often each pair is drawn in each resample, in blocks of shape (resamples of the block, pairs)."""
     random = np.random.default_rng(seed)
     block = max(1, cells // pairs)
     for start in range(0, resamples, block):
@@ -249,7 +248,7 @@ def _draws(pairs: int, seed: int, resamples: int, cells: int = BLOCK_CELLS) -> I
 
 @dataclass(frozen=True)
 class _Ties:
-    """The sorted order of a row of values, with its groups of equal values."""
+    """The sorted order of values, with their groups of ties."""
 
     order: NDArray[np.int64]
     starts: NDArray[np.int64]
@@ -263,7 +262,7 @@ class _Ties:
         return cls(order, starts, group)
 
     def centered(self, counts: Floats) -> Floats:
-        """Mid-ranks of every pair less their mean over the resample, shape (resamples, pairs)."""
+        """Mid-ranks of every pair minus their mean over the resample, shape (resamples, pairs)."""
         sizes = np.add.reduceat(counts[:, self.order], self.starts, axis=1)
         middles = np.cumsum(sizes, axis=1) - sizes / 2 - len(self.order) / 2
         return np.take(middles, self.group, axis=1)
@@ -271,12 +270,12 @@ class _Ties:
 
 @dataclass(frozen=True)
 class _Plain:
-    """A row of values that are used as they are."""
+    """Values that are not ranked."""
 
     values: Floats
 
     def centered(self, counts: Floats) -> Floats:
-        """The values less their mean over the resample, shape (resamples, pairs)."""
+        """The values minus their mean over the resample, shape (resamples, pairs)."""
         centered: Floats = self.values - (counts @ self.values / len(self.values))[:, None]
         return centered
 

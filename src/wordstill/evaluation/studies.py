@@ -1,4 +1,4 @@
-"""Studies over several tables of one kind: of the layers of a teacher, and of the size of the text."""
+"""Studies over several tables: the layers of a teacher, learning curves, seeds."""
 
 from __future__ import annotations
 
@@ -31,21 +31,21 @@ class Curve(NamedTuple):
     points: tuple[tuple[float, float], ...]
     """Words of the text, or value of the setting, and score."""
     ranges: tuple[tuple[float, float, float], ...] = ()
-    """Such a value, and where the score there could lie: lowest and highest."""
+    """The same value with the lower and upper end of its interval."""
     items: int | None = None
     """How many items all scores are over; None if each table has its own."""
 
 
 @dataclass(frozen=True)
 class LayerChoice:
-    """What choosing a layer on one set gives. All scores are in points and of the test half."""
+    """The layer chosen on one set. All scores are in points, on the test half."""
 
     dataset: str
     chosen: str
     """The table that is best on the development half."""
     chosen_value: float
     oracle: str
-    """The table that is best on the test half itself. The papers choose on what they score too, on whole sets."""
+    """The table that is best on the test half itself. Papers choose like this, on whole sets."""
     oracle_value: float
     overall_value: float | None
     """Of the table that is best on the mean of all development halves."""
@@ -68,7 +68,7 @@ def layer_study(evaluation: Evaluation, seed: int = 0) -> LayerStudy:
     """Choose among tables of different layers, on one half of every set.
 
     Args:
-        evaluation: Of tables that tell their method and layer, on any sets. Of several methods, teachers or
+        evaluation: Of tables whose provenance has method and layer, on any sets. Of several methods, teachers or
             settings, the one with the most layers is studied.
         seed: Of the halves; all tables are scored on the same ones.
     """
@@ -92,7 +92,7 @@ def layer_study(evaluation: Evaluation, seed: int = 0) -> LayerStudy:
 
 
 def layers_if_any(evaluation: Evaluation) -> LayerStudy | None:
-    """The study of layers, None where the tables or the sets do not allow one."""
+    """The layer study, or None if the tables or sets do not allow one."""
     try:
         return layer_study(evaluation, evaluation.seed)
     except DataError:
@@ -100,14 +100,14 @@ def layers_if_any(evaluation: Evaluation) -> LayerStudy | None:
 
 
 def learning_curves(evaluation: Evaluation, name: str, over: str = WORDS) -> list[Curve]:
-    """Scores on one set over the size of the text or a setting, one curve for whatever else tables differ in.
+    """Scores on one set over the size of the text or a setting, with a curve for each combination of other settings.
 
-    Where several tables differ in nothing, such as those of several seeds, it is the mean of their scores. All
-    scores are on the items that every table of the curves has, if they are enough for a score: tables of more text
-    have more words, and would be asked for rarer ones.
+    Scores of tables with the same settings, such as those of several seeds, are averaged. All scores are over the
+    items that every table of the curves covers, if these are enough for a score: tables made from more text cover
+    rarer words, which would make their scores incomparable.
 
     Args:
-        evaluation: Of tables that tell their origin.
+        evaluation: Of tables with provenance.
         name: The set.
         over: ``words`` of the text, ``layer``, or a number among the method's settings, such as ``window``.
     """
@@ -139,7 +139,7 @@ def learning_curves(evaluation: Evaluation, name: str, over: str = WORDS) -> lis
 
 
 class SeedScores(NamedTuple):
-    """The scores on one set of tables that differ in nothing but their seeds."""
+    """The scores on one set of tables that differ only in their seeds."""
 
     label: str
     dataset: str
@@ -152,7 +152,7 @@ class SeedScores(NamedTuple):
 
 
 def over_seeds(evaluation: Evaluation) -> list[SeedScores]:
-    """Mean, spread and interval over the seeds of each method, on every set that all its tables have a score on."""
+    """Mean, deviation and interval over the seeds of each method, on every set where all its tables have a score."""
     groups: dict[tuple[str, ...], list[str]] = {}
     for table, facts in evaluation.facts.items():
         if facts.seed is not None and facts.method is not None:
@@ -181,7 +181,7 @@ def _student_t(freedom: int) -> float:
 
 
 def training_curves(tables: Mapping[str, WordVectors]) -> list[Curve]:
-    """Scores on development data during training, as tables that were trained with them record them."""
+    """Scores on development data during training, from the provenance of the tables."""
     curves = []
     for name, table in tables.items():
         development = table.provenance.get("development")
@@ -192,9 +192,9 @@ def training_curves(tables: Mapping[str, WordVectors]) -> list[Curve]:
 
 
 def _on_shared_items(scores: Sequence[Score]) -> tuple[dict[int, float], int | None]:
-    """The value of each score, by its identity, on the items that all have, and how many these are.
+    """The value of each score, by its `id`, over the items that all scores have, and the number of these items.
 
-    Where they are too few, it is its own value, and None.
+    If there are too few, each score keeps its own value, and the number is None.
     """
     own = {id(score): score.value for score in scores if score.value is not None}
     items = [score.items for score in scores]
@@ -208,7 +208,7 @@ def _on_shared_items(scores: Sequence[Score]) -> tuple[dict[int, float], int | N
 
 
 def _labels(tables: Sequence[TableFacts], over: str) -> list[str]:
-    """The method of each, with whatever else differs between them."""
+    """The method of each table, with the settings in which tables differ."""
     described: list[dict[str, Any]] = [
         {"method": facts.method, "teacher": facts.teacher, "layer": facts.layer, "unit": facts.unit, **facts.settings}
         for facts in tables
@@ -259,10 +259,10 @@ def _halves(evaluation: Evaluation, name: str, tables: list[str], seed: int) -> 
 
 
 def development_half(items: ItemScores, seed: int) -> NDArray[np.bool_]:
-    """Which items are in the development half: of every group the same share.
+    """Which items are in the development half: half of every group.
 
-    Sets share pairs, and splits of a set all of them. A pair that has a key is in the same half of every set,
-    so that no layer is scored on what another set's half has chosen it by.
+    Sets share pairs with each other and with their subsets. A pair with a key is in the same half of every set, so
+    that no layer is scored on pairs that it was chosen on.
     """
     if items.keys is not None:
         digests = (blake2b(f"{seed}\t{key}".encode(), digest_size=1).digest() for key in items.keys)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from wordstill.errors import DataError, UsageError, unknown_name
-from wordstill.evaluation.data.catalog import DATASETS, DEFAULT_SUITE, YEARS, suite_sets
+from wordstill.evaluation.data.catalog import DEFAULT_SUITE, YEARS, dataset_of, suite_sets
 from wordstill.evaluation.data.locate import DATA_VARIABLE, available
 from wordstill.evaluation.protocol import Protocol, resolve
 from wordstill.evaluation.result import Evaluation, TableFacts
@@ -51,7 +51,7 @@ def evaluate(
     """
     tables, seed, rules = _tables(vectors), checked_seed(seed), resolve(protocol)
     chosen, missing = _chosen(sets, suite)
-    # All sets are read before any is scored: a broken file is told at once.
+    # All sets are read before any is scored, so that a broken file is reported at once.
     tasks = {str(name): make_task(name, progress=progress) for name in chosen}
     scores = {
         table: {name: task.run(table_vectors, rules, seed) for name, task in tasks.items()}
@@ -98,7 +98,7 @@ def _context_task(name: str) -> ContextTask[Any]:
 
 
 def _tables(vectors: WordVectors | Mapping[str, WordVectors]) -> dict[str, WordVectors]:
-    """The tables by name; what is no table is refused."""
+    """The tables by name; anything else is refused."""
     tables = dict(vectors) if isinstance(vectors, Mapping) else {SINGLE_TABLE: vectors}
     if not tables:
         raise UsageError("There is nothing to evaluate: no table of vectors was passed.")
@@ -112,7 +112,7 @@ def _tables(vectors: WordVectors | Mapping[str, WordVectors]) -> dict[str, WordV
 
 
 def _chosen(sets: Sequence[str | Path] | None, suite: str | None) -> tuple[list[str | Path], tuple[str, ...]]:
-    """The sets to score, and those of the suite that are not there."""
+    """The sets to score, and those of the suite that were not found."""
     if isinstance(sets, str | Path):
         raise UsageError(f"sets must be a list of names or paths, but is {sets!r}. Use [{sets!r}].")
     if sets is not None and not sets:
@@ -121,7 +121,7 @@ def _chosen(sets: Sequence[str | Path] | None, suite: str | None) -> tuple[list[
         return list(dict.fromkeys(sets)), ()
     present = set(available())
     wanted = suite_sets(suite or DEFAULT_SUITE)
-    found = [name for name in wanted if _base(name) in present]
+    found = [name for name in wanted if dataset_of(name) in present]
     if not found:
         raise DataError(
             f"None of the {len(wanted)} registered data sets was found. Get them with wordstill data fetch "
@@ -130,7 +130,3 @@ def _chosen(sets: Sequence[str | Path] | None, suite: str | None) -> tuple[list[
         )
     missing = tuple(name for name in wanted if name not in found)
     return list(dict.fromkeys([*found, *(sets or ())])), missing
-
-
-def _base(name: str) -> str:
-    return name if name in DATASETS else name.partition(":")[0]

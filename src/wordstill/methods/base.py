@@ -84,7 +84,7 @@ class Observer(Configurable, ABC):
 
     Attributes:
         reads_text: Whether it observes running text.
-        parts: What it has learnt so far, by name.
+        parts: What it has learned so far, by name.
     """
 
     reads_text: ClassVar[bool] = True
@@ -148,7 +148,7 @@ class Observer(Configurable, ABC):
         return sum(part.memory_to_finish(words) for part in self.parts.values() if isinstance(part, Growing))
 
     def state_dict(self) -> dict[str, Tensor]:
-        """Everything learnt so far, by name."""
+        """Everything learned so far, by name."""
         return {
             f"{part}.{key}": tensor
             for part, accumulator in self.parts.items()

@@ -1,4 +1,4 @@
-"""``context-to-vec``: a word's state and those of its neighbours together predict static vectors."""
+"""``context-to-vec``: a word's state and those of its neighbors together predict static vectors."""
 
 from __future__ import annotations
 
@@ -33,26 +33,26 @@ class ContextToVecConfig(WindowConfig):
     """Settings of `ContextToVec`."""
 
     centre: Weight = 0.5
-    """Weight of the centre's own state (lambda 1)."""
+    """Weight of the center's own state (lambda 1)."""
     neighbours: Weight = 0.5
-    """Weight of the mean of its neighbours' states (lambda 2)."""
+    """Weight of the mean of its neighbors' states (lambda 2)."""
     tied: bool = True
     """One projection for both, or one for each (Eq. 4)."""
     around: Annotated[int | None, Range(1, 1_000)] = None
     """Words to the left and right whose states take part (w'); none takes those that are predicted."""
     divisor: Divisor = "present"
-    """What the sum of the neighbours' states is divided by: those that are there, or 2 w' (Eq. 4), so that words
+    """What the sum of the neighbors' states is divided by: those that are there, or 2 w' (Eq. 4), so that words
     at the ends of a sentence have less of it."""
     nonlinearity: Nonlinearity = "none"
     """Of that sum (phi); needs ``divisor=window``."""
     semantic: Weight = 1.0
     """Weight of the loss of positives (eta 1)."""
     contextualised: Weight = 0.0
-    """Weight of the contextualised loss (eta 2)."""
+    """Weight of the contextualized loss (eta 2)."""
     contextualised_by: Reading = "query"
     """What Eq. 6 multiplies V_context with: itself, as "u_i can be directly used as V_context" says, which holds no
-    word and only makes projections long; a third projection of the centre's state (Eq. 1), which then predicts the
-    neighbours; or the static vector of the centre (Heuristic 2)."""
+    word and only makes projections long; a third projection of the center's state (Eq. 1), which then predicts the
+    neighbors; or the static vector of the center (Heuristic 2)."""
     contrastive: Weight = 1.0
     """Weight of the loss of negatives (eta 3)."""
     printed_sign: bool = False
@@ -78,7 +78,7 @@ class ContextToVecConfig(WindowConfig):
 
 
 class ContextToVec(WindowLearner):
-    r"""Skip-gram whose centre is the teacher's state of the word and of the words around it.
+    r"""Skip-gram whose center is the teacher's state of the word and of the words around it.
 
     .. math:: u_i = W_1 \lambda_1 o_i + W_2 \lambda_2 \frac{1}{2w'} \sum_{1 \le |k| \le w'} o_{i+k}, \quad
               \eta_1 L_1 + \eta_2 L_2 + \eta_3 L_3
@@ -89,14 +89,14 @@ class ContextToVec(WindowLearner):
     Paper: Zheng et al. 2022, "Using Context-to-Vector with Graph Retrofitting to Improve Word Embeddings",
     Eq. 1-8. The graph retrofitting (Eq. 9-13) is ``wordstill retrofit``.
 
-    Inputs: running text; phrases of several words get no vector, since they are neighbours of nothing.
+    Inputs: running text; phrases of several words get no vector, since they are neighbors of nothing.
     Cost: as `BertSkipgram`, and one mean over a window for each word.
     Relations: with ``neighbours=0`` it is `BertSkipgram` without attention.
 
-    Presets: ``paper`` sums the neighbours inside one sigmoid, has two projections and all three losses. The
+    Presets: ``paper`` sums the neighbors inside one sigmoid, has two projections and all three losses. The
     printed sign of Eq. 7 has no lower bound, so it is a setting of its own (``printed_sign=true``); weights
     and batch are not printed. What the authors' code does otherwise is in ``docs/papers.md``. ``fixed``, the
-    default, differs as that of `BertSkipgram` does, and divides by the number of neighbours that are there.
+    default, differs as that of `BertSkipgram` does, and divides by the number of neighbors that are there.
 
     Example:
         >>> from wordstill import distill
@@ -173,7 +173,7 @@ class ContextToVec(WindowLearner):
         )
 
     def beside(self, queries: Tensor) -> tuple[Tensor, Tensor] | None:
-        """The contextualised loss."""
+        """The contextualized loss."""
         weight = self.config.contextualised
         if not weight:
             return None

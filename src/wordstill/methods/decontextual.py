@@ -40,7 +40,7 @@ class Decontextual(Method):
     .. math:: v_w = \mathrm{pool}_{i \in w}\; h_i(w)
 
     Paper: Bommasani et al. 2020, "Interpreting Pretrained Contextualized Representations via Reductions to
-    Static Embeddings", the decontextualised baseline.
+    Static Embeddings", the decontextualized baseline.
 
     Inputs: the vocabulary only; no running text. Case: the most frequent spelling in the text is read.
     Cost: one text of a few subwords for each word of the vocabulary.

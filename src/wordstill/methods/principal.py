@@ -47,7 +47,7 @@ class Principal(Method):
     (rank + 1) x vocabulary x width float32.
     Relations: `Ase` with mean pooling is the same where a word's states are alike; this one is pulled less by
     occurrences that differ from the others.
-    Deviations: the states are seen once, and a word with more than ``rank`` occurrences is summarised by its
+    Deviations: the states are seen once, and a word with more than ``rank`` occurrences is summarized by its
     ``rank`` strongest directions so far. Up to ``rank`` occurrences nothing is lost; beyond, the tests hold
     the sine of the angle to the exact component below 0.02 for up to 2,000 occurrences. More rank is more
     exact. The order of the text matters to the same small degree.
@@ -155,7 +155,7 @@ def _blocks_of(rows: Tensor, values: Tensor, size: int) -> tuple[Tensor, Tensor]
 
 
 def _reduced(owners: Tensor, blocks: Tensor) -> Tensor:
-    """[distinct owners, rank, d] one block for each owner, by joining neighbours in pairs again and again."""
+    """[distinct owners, rank, d] one block for each owner, by joining neighbors in pairs again and again."""
     rank = blocks.shape[1]
     while True:
         place = _places(owners)

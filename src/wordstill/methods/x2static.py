@@ -43,7 +43,7 @@ class X2StaticConfig(LearnerConfig):
     """Let the teacher read each text so many times with one word masked, another one each time; these are the
     targets. 0 reads the text once, with nothing masked, for all its targets."""
     whiten: Annotated[float | None, Range(0, 1)] = 0.5
-    """Centre contexts and multiply them by this power of their inverse covariance; none leaves them as they
+    """Center contexts and multiply them by this power of their inverse covariance; none leaves them as they
     are."""
     start: Start = "zeros"
     """The table at the start: zeros, or uniform within 1 / width of zero."""
@@ -87,7 +87,7 @@ class X2Static(Learner):
     Cost: for each target 1 + negatives rows are read and written; memory vocabulary x width float32, thrice
     that with Adam.
     Relations: `Still` has the mean context in closed form, beside the word's own states. `BertSkipgram` and
-    `ContextToVec` predict neighbours from a word's state instead of a word from its sentence.
+    `ContextToVec` predict neighbors from a word's state instead of a word from its sentence.
 
     ``masked=n`` takes the better pair that section 3.1 names and rejects for its cost: the context of a target in
     which the target is masked. It is sampled: n readings of the text, apart from that of other methods, give n
@@ -114,7 +114,7 @@ class X2Static(Learner):
         super().__init__(config, run)
         if config.masked:
             self.masked_readings, self.masked_keep = config.masked, self.sampler.keep
-            # Of the targets that subsampling leaves, only so many of each text are learnt from.
+            # Of the targets that subsampling leaves, only so many of each text are learned from.
             left = float(self.sampler.expected_positives.sum())
             self.sampler.expected_positives *= min(1.0, config.masked * run.texts / max(left, 1.0))
         initial = torch.zeros(len(run.vocabulary), run.width, device=run.device)

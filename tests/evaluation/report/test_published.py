@@ -45,8 +45,8 @@ def test_rows_name_known_sets_and_protocols():
 )
 def test_the_best_of_each_set(name, value, paper):
     best = best_published(name)
-    assert best.value == value
-    assert best.row.paper.endswith(f"({paper})")
+    assert best.scores[name] == value
+    assert best.paper.endswith(f"({paper})")
 
 
 def test_sets_that_no_paper_reports():

@@ -37,15 +37,15 @@ class Questions:
 
 
 def read_sections(path: Path) -> Questions:
-    """Google's form: lines of four words, and lines with ``: name`` that begin a section."""
+    """Read Google's format: lines of four words, and lines with ``: name`` that begin a section."""
     return _by_section(path, filled_lines(path))
 
 
 def read_own_questions(path: Path) -> Questions:
-    """A user's own file, in Google's form, or pairs; the sections may be left out.
+    """Read a user's own file, in Google's format or as pairs, with or without sections.
 
     Lines of two words, ``a`` and ``b``, are pairs in the same relation, as in BATS: every two pairs of a section
-    make two questions. Of several answers with ``/`` between them the first is asked for.
+    make two questions. Of several answers separated by ``/``, the first is used.
     """
     lines = list(own_lines(path))
     if any(len(line.split()) == 2 and not line.startswith(":") for _, line in lines):
@@ -54,7 +54,7 @@ def read_own_questions(path: Path) -> Questions:
 
 
 def read_typed(path: Path) -> Questions:
-    """The form of MSR's ``msr.csv``: number, relation, three words and the answer, with a header line."""
+    """Read the format of MSR's ``msr.csv``: number, relation, three words and the answer, with a header line."""
     rows = []
     for number, (place, line) in enumerate(filled_lines(path)):
         if number:
@@ -64,7 +64,7 @@ def read_typed(path: Path) -> Questions:
 
 
 def read_tabbed(path: Path) -> Questions:
-    """The form of MSR's ``msr.txt``: four words between tabs, the relation not being told."""
+    """Read the format of MSR's ``msr.txt``: four words separated by tabs, without the relation."""
     rows = [(DEFAULT_SECTION, _question(split_fields(line, "\t", place), place)) for place, line in filled_lines(path)]
     return _collect(rows, path)
 
@@ -130,7 +130,7 @@ class Choice:
 
 @dataclass(frozen=True, eq=False)
 class Relation:
-    """A sub-category: typical pairs, rated pairs, and the answers behind the ratings."""
+    """A relation: typical pairs, rated pairs, and the answers that the ratings were computed from."""
 
     name: str
     prototypes: tuple[Pair, ...]
@@ -142,7 +142,7 @@ class Relation:
 
 @dataclass(frozen=True)
 class Relations:
-    """All sub-categories, the official training part first."""
+    """All relations, the official training part first."""
 
     holds: ClassVar[str] = "relations"
 
@@ -200,7 +200,7 @@ def _prototypes(path: Path) -> tuple[Pair, ...]:
 
 
 def _choices(path: Path, place_of: dict[Pair, int]) -> tuple[Choice, ...]:
-    """The answers; incomplete ones, and those that name a pair which has no rating, are left out."""
+    """The answers, without incomplete ones and those that name a pair without a rating."""
     choices = []
     for place, line in filled_lines(path, "#"):
         fields = exactly([field.strip('"') for field in line.split("\t")], 7, "seven fields", place)

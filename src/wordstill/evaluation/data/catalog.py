@@ -1,7 +1,7 @@
-"""The table of data sets.
+"""All data sets and suites.
 
-A new set is one row in the module of its kind and, for each file, one line of ``SHA256SUMS``. A set may lie
-in several files with the same content (``copies``); the first found is used.
+A new set is one row in the module of its kind and, for each file, one line of ``SHA256SUMS``. A set may have several
+copies (``copies``); the first one found is used.
 """
 
 from __future__ import annotations
@@ -55,11 +55,15 @@ SUITES: Mapping[str, tuple[str, ...]] = {
     "trained": ("cr", "mr", "mpqa", "subj", "trec", "sst5", "conll2000", "ud-ewt", "ptb-sample", "wnut17"),
     "probe": tuple(f"{name}:probe" for name in ("cr", "mr", "mpqa", "subj", "trec", "sst5")),
 }
-"""Names by suite. ``papers`` holds what the papers report of tables as they are; ``trained`` holds what they
-report of classifiers and taggers on top, which takes hours instead of a minute, and ``probe`` a quick
-stand-in for the classifiers."""
+"""Names by suite. ``papers`` has the sets on which papers score the vectors themselves, ``trained`` those on which they
+train classifiers and taggers (hours instead of a minute), ``probe`` a quick stand-in for the classifiers."""
 
 DEFAULT_SUITE = "similarity"
+
+
+def dataset_of(name: str) -> str:
+    """The data set of a name that may ask for another task on it: ``sst5`` of ``sst5:probe``."""
+    return name if name in DATASETS else name.partition(":")[0]
 
 
 def suite_sets(name: str) -> tuple[str, ...]:

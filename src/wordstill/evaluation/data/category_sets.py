@@ -1,4 +1,4 @@
-"""Words with the class that they belong to."""
+"""Words with their classes, for categorization: AP, Battig, ESSLLI."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from wordstill.evaluation.data.registry import Dataset, DatasetFile
 
 @dataclass(frozen=True)
 class Categories:
-    """Words in the order and with the repetitions of their file: a word may stand in several classes."""
+    """Words in the order of their file; a word may be in several classes."""
 
     holds: ClassVar[str] = "words with classes"
 
@@ -36,14 +36,14 @@ class CategoryReader:
     word: int
     label: int
     suffix: str = ""
-    """What ends every word and is taken off, as the part of speech in ``chicken_N``."""
+    """Suffix to remove from every word, such as the part of speech in ``chicken_N``."""
     coarser: tuple[tuple[str, int], ...] = ()
-    """Names of coarser divisions, and the columns where their classes stand."""
+    """Names of coarser divisions, with the columns of their classes."""
     split_label: str | None = None
-    """The name of a coarser division that stands behind a hyphen in the class itself."""
+    """The name of a coarser division, whose class follows the hyphen in the class itself."""
 
     def __call__(self, path: Path) -> Categories:
-        """Read the file at ``path``; rows without a word are passed over."""
+        """Read a file; rows without a word are skipped."""
         rows: list[tuple[str, ...]] = []
         for number, (place, line) in enumerate(filled_lines(path)):
             if number:
@@ -68,7 +68,7 @@ class CategoryReader:
 
 
 def read_own_categories(path: Path) -> Categories:
-    """A user's own file: ``word class`` on each line, separated by tabs, commas or blanks, or chosen columns."""
+    """Read a user's own file: ``word class`` on each line, separated by tabs, commas or spaces, or chosen columns."""
     rows = []
     for place, fields in own_rows(path, WORD_AND_CLASS):
         if not all(fields):

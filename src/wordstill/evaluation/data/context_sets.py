@@ -1,4 +1,4 @@
-"""Words in a sentence: WiC, USim, CoSimLex and SCWS."""
+"""Words in context: WiC, USim, CoSimLex and SCWS; and the lexicons of the registry."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ class WordInContext:
 
     @property
     def word(self) -> str:
-        """The word as it stands in the text."""
+        """The word as written in the text."""
         return self.text[self.start : self.end]
 
 
 @dataclass(frozen=True)
 class ContextPair:
-    """Two occurrences and what people said of them."""
+    """Two occurrences with the human rating of their similarity."""
 
     first: WordInContext
     second: WordInContext
@@ -90,7 +90,7 @@ def read_usim(path: Path) -> ContextParts:
 
 
 def read_cosimlex(path: Path) -> ContextParts:
-    """CoSimLex: tabs in spite of its name; the two words of a pair stand marked in each of two contexts."""
+    """CoSimLex: separated by tabs despite its name; the two words of a pair are marked in each of two contexts."""
     parts: dict[str, list[ContextPair]] = {"context1": [], "context2": []}
     for number, (place, line) in enumerate(filled_lines(path)):
         if not number:
@@ -125,7 +125,7 @@ def _wic_pair(place: str, line: str, answer: str) -> ContextPair:
 
 
 def _numbered(sentence: str, number: str, place: str) -> WordInContext:
-    """The word of that number, from 0, in a tokenised sentence."""
+    """The word with that number, from 0, in a tokenized sentence."""
     words = list(re.finditer(r"\S+", sentence))
     if not number.isdigit() or int(number) >= len(words):
         raise DataError(f"{place}: there is no word {number!r} among the {len(words)} of {sentence!r}.")
@@ -143,7 +143,7 @@ def _both(context: str, forms: list[str], place: str) -> tuple[WordInContext, Wo
 
 
 def _marked(context: str, mark: re.Pattern[str], place: str) -> list[WordInContext]:
-    """Every marked word, with its place in the text without the marks."""
+    """Every marked word, with its span in the text without the marks."""
     text, spans, rest = "", [], 0
     for found in mark.finditer(context):
         text += context[rest : found.start()]
@@ -160,9 +160,9 @@ Entries = dict[str, tuple[str, ...]]
 
 
 def read_entries(path: Path) -> Entries:
-    """``word neighbour neighbour …`` on each line; an entry may have no neighbours.
+    """``word neighbour neighbour …`` on each line; an entry may have no neighbors.
 
-    A word that stands on several lines keeps the neighbors of all of them.
+    A word on several lines keeps the neighbors of all of them.
     """
     entries: Entries = {}
     for _, line in filled_lines(path):

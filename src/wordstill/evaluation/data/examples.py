@@ -1,4 +1,4 @@
-"""Sentences with what is to be learnt of them, and how a set without a published split is divided."""
+"""Sentences with labels or tags, and how a set without a published split is divided."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Examples(Generic[Target]):
         return Examples(self.sentences + other.sentences, self.targets + other.targets)
 
     def take(self, places: Iterable[int]) -> Examples[Target]:
-        """The examples at some places, in that order."""
+        """The examples with these indices, in that order."""
         chosen = list(places)
         return Examples(
             tuple(self.sentences[place] for place in chosen), tuple(self.targets[place] for place in chosen)
@@ -44,17 +44,17 @@ class Examples(Generic[Target]):
 
 @dataclass(frozen=True)
 class Published(Generic[Target]):
-    """A set in the parts that were published."""
+    """A data set in its published parts."""
 
     train: Examples[Target]
     dev: Examples[Target] | None = None
     test: Examples[Target] | None = None
     documents: tuple[int, ...] = ()
-    """Where each document of ``train`` begins, for a set that must not be divided inside one."""
+    """Where each document of ``train`` begins, for a set that must not be divided within documents."""
 
     @property
     def holds(self) -> str:
-        """Whether sentences have the targets, or words."""
+        """Whether the targets are labels of sentences or tags of words."""
         return LABELS if isinstance(self.train.targets[0], str) else TAGS
 
     def sentences(self) -> list[Words]:
@@ -65,7 +65,7 @@ class Published(Generic[Target]):
 
 @dataclass(frozen=True)
 class Splits(Generic[Target]):
-    """Three parts: to learn from, to choose settings on, and to be scored on."""
+    """A training, a development and a test part."""
 
     train: Examples[Target]
     dev: Examples[Target]
@@ -83,11 +83,11 @@ class Splits(Generic[Target]):
 
 
 def divide_by_class(published: Published[str], seed: int) -> Splits[str]:
-    """Labelled sentences in three parts, with the same share of every class in each.
+    """Labeled sentences in three parts, with the same share of every class in each.
 
-    Without a published test part 60, 20 and 20 % are drawn; without a development part only, a quarter of the
-    training part is taken, which is the same proportion. The draw depends on the seed alone, so that every
-    table of vectors is scored on the same sentences.
+    Without a published test part, 60, 20 and 20 % are drawn; if only the development part is missing, it is a quarter
+    of the training part, which is the same proportion. The draw depends only on the seed, so that every table is
+    scored on the same sentences.
     """
     if published.test is None:
         return Splits(*_drawn_parts(published.train, SHARES, seed))
@@ -98,11 +98,11 @@ def divide_by_class(published: Published[str], seed: int) -> Splits[str]:
 
 
 def divide_in_order(published: Published[Words]) -> Splits[Words]:
-    """Tagged sentences in three parts, neighbours staying together.
+    """Tagged sentences in three parts, in their order.
 
-    Sentences of one article resemble each other, so nothing is drawn at random: without a test part the
-    documents are divided 80, 10 and 10 % in their order; without a development part only, it is the last
-    tenth of the training part.
+    Sentences of one article resemble each other, so nothing is drawn at random: without a test part, the documents
+    are divided 80, 10 and 10 % in their order; if only the development part is missing, it is the last tenth of the
+    training part.
     """
     train = published.train
     if published.test is None:

@@ -1,7 +1,6 @@
 """Downloading data sets: every file is checked against its SHA-256 before it gets its name.
 
-A broken download, a page that says that something was not found, or a file that has changed upstream is
-thrown away and told; it is never read as data.
+A broken download, an error page, or a file that has changed upstream is discarded and reported, never read as data.
 """
 
 from __future__ import annotations
@@ -42,16 +41,15 @@ class Wanted:
 
 
 def fetch(name: str, folder: Path | None = None, *, mirror: str | None = None) -> list[Path]:
-    """Download the files of a data set that are not there yet.
+    """Download the missing files of a data set.
 
     Args:
         name: A set of the registry.
-        folder: Where to; the user's cache if None.
-        mirror: The address of a server that holds the files below the paths of the registry, instead of the
-            public repository that they come from.
+        folder: The target; None is the user's cache.
+        mirror: The address of a server with the files under the registry's paths, in place of the public repository.
 
     Returns:
-        The files, those that were there already among them.
+        All files of the set, including those that were present.
     """
     if name not in DATASETS:
         raise unknown_name("data set", name, DATASETS)

@@ -1,4 +1,4 @@
-"""Lines and fields of files of data sets, with errors that name their place, and the columns of a user's own files."""
+"""Lines and fields of data files, with errors that name file and line, and the columns of a user's own files."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from wordstill.errors import DataError
 
 
 def filled_lines(path: Path, comment: str | None = None) -> Iterator[tuple[str, str]]:
-    """The lines that are not blank, nor begin as comments do, each with its place (``file:number``) for a message."""
+    """The lines that are neither empty nor comments, each with its place (``file:number``) for messages."""
     for number, line in numbered_lines(path):
         if line.strip() and not (comment and line.startswith(comment)):
             yield f"{path}:{number}", line
 
 
 def split_fields(line: str, delimiter: str | None, place: str) -> list[str]:
-    """The fields of a line without blanks around them; None splits at any run of blanks."""
+    """The fields of a line, stripped; None splits at runs of spaces."""
     if delimiter is None:
         return line.split()
     if delimiter in (",", ";"):
@@ -33,14 +33,14 @@ def split_fields(line: str, delimiter: str | None, place: str) -> list[str]:
 
 
 def exactly(fields: list[str], count: int, form: str, place: str) -> list[str]:
-    """The fields, if there are as many as there must be."""
+    """The fields, if there are exactly this many."""
     if len(fields) != count:
         raise DataError(f"{place}: expected {form}, but got {len(fields)} field(s): {fields!r}.")
     return fields
 
 
 def finite_number(text: str) -> float | None:
-    """The number that a text is, None if it is none or not a finite one."""
+    """The text as a finite number; None if it is not one."""
     try:
         value = float(text)
     except ValueError:
@@ -49,7 +49,7 @@ def finite_number(text: str) -> float | None:
 
 
 def required_number(text: str, what: str, place: str) -> float:
-    """The finite number that a text must be."""
+    """The text as a finite number; anything else is an error."""
     value = finite_number(text)
     if value is None:
         raise DataError(f"{place}: expected a finite number as {what} but got {text!r}.")
@@ -57,7 +57,7 @@ def required_number(text: str, what: str, place: str) -> float:
 
 
 def own_lines(path: Path) -> Iterator[tuple[str, str]]:
-    """The lines of a user's own file with their places; blank ones and those with ``# `` are passed over."""
+    """The lines of a user's own file with their places, without empty lines and those that begin with ``# ``."""
     for place, line in filled_lines(path):
         if line.rstrip() != "#" and not line.startswith("# "):
             yield place, line
@@ -66,7 +66,7 @@ def own_lines(path: Path) -> Iterator[tuple[str, str]]:
 COLUMNS = "#"
 """Between the name of a file and the columns to use: ``pairs.csv#1,2,4`` or ``pairs.csv#word1,word2,score``."""
 MISSING = frozenset({"", "n/a", "na", "nan", "null", "none", "-", "?"})
-"""What stands for a number that is not there, so that it is no title."""
+"""What files write for a missing number; such a cell is not a title."""
 SPOKEN = {"\t": "tabs", ",": "commas", ";": "semicolons", None: "blanks"}
 STS_BENCHMARK = ("main-captions", "main-forums", "main-forum", "main-news")
 """First fields of the benchmark's seven columns, which have no titles."""
@@ -104,14 +104,14 @@ CATEGORIES = (
 
 
 class Row(NamedTuple):
-    """The fields of a line in the order of the roles, and where it stands."""
+    """The fields of a line in the order of the roles, with its place."""
 
     place: str
     fields: list[str]
 
 
 def split_columns(path: Path) -> tuple[Path, tuple[str, ...]]:
-    """A file and the columns chosen behind its name; a file that is really called so has none."""
+    """A file and the columns chosen after its name; a file that really has that name has none."""
     name, mark, columns = path.name.rpartition(COLUMNS)
     if not mark or path.exists():
         return path, ()
@@ -122,12 +122,12 @@ def own_rows(path: Path, roles: Sequence[Role], *, blanks: bool = True) -> Itera
     """The rows of a file, each with the fields of the roles.
 
     Args:
-        path: The file, with the chosen columns behind its name if there are any.
-        roles: What is wanted of a row.
-        blanks: Whether fields may be separated by blanks.
+        path: The file, with any chosen columns after its name.
+        roles: The columns to read.
+        blanks: Whether fields may be separated by spaces.
 
     Raises:
-        DataError: It is not clear which columns are meant, or a row has other fields than the first.
+        DataError: It is not clear which columns are meant, or a row has more or fewer fields than the first.
     """
     file, chosen = split_columns(path)
     lines = own_lines(file)
@@ -137,7 +137,7 @@ def own_rows(path: Path, roles: Sequence[Role], *, blanks: bool = True) -> Itera
     delimiter = guess_delimiter(start[0][1], blanks=blanks)
     head, *second = (split_fields(line, delimiter, place) for place, line in start)
     places, titled = _places(head, second[0] if second else [], roles, chosen, start[0][0])
-    # Titles with blanks in them are more fields than there are columns.
+    # Titles with spaces in them would count as several fields.
     expected = len(second[0]) if titled and second and delimiter is None else len(head)
     for place, line in chain(start[1:] if titled else start, lines):
         fields = split_fields(line, delimiter, place)
@@ -150,7 +150,7 @@ def own_rows(path: Path, roles: Sequence[Role], *, blanks: bool = True) -> Itera
 
 
 def guess_delimiter(line: str, *, blanks: bool = True) -> str | None:
-    """The separator of a file, by its first line: a tab, a semicolon, a comma, else any run of blanks."""
+    """The separator of a file, by its first line: a tab, a semicolon, a comma, else runs of spaces."""
     if "\t" in line:
         return "\t"
     if ";" in line and ("," not in line or line.count(";") > line.count(",")):
@@ -169,7 +169,7 @@ def _is_title(field: str) -> bool:
 def _places(
     head: list[str], second: list[str], roles: Sequence[Role], chosen: Sequence[str], place: str
 ) -> tuple[list[int], bool]:
-    """The column of each role, and whether the first line holds titles."""
+    """The column of each role, and whether the first line has titles."""
     titles = [title.lower() for title in head]
     if chosen:
         return _chosen(head, titles, roles, chosen, place)
@@ -184,7 +184,7 @@ def _places(
 
 
 def _by_content(row: list[str], roles: Sequence[Role], place: str) -> list[int]:
-    """The column of each role in a row without titles: in order, or texts in order and the only number."""
+    """The column of each role in a row without titles: all in order, or the texts in order and the only number."""
     numbers, wants_number = _numbers(row), roles[-1].number
     if len(row) == len(roles) and (not wants_number or not numbers or len(row) - 1 in numbers):
         return list(range(len(row)))

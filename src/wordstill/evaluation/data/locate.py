@@ -1,4 +1,4 @@
-"""Finding the files of a data set and making sure that they are the right ones."""
+"""Finding the files of a data set and checking their checksums."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class LoadedDataset(Generic[Content]):
 
     @property
     def holds(self) -> str:
-        """What the set has, in a word or two."""
+        """What kind of items the set has."""
         return str(getattr(self.content, "holds", "data for other uses"))
 
 
@@ -62,7 +62,7 @@ def locate(name: str | Path, own_reader: Callable[[Path], Any] = read_own_pairs)
         name: The name or the path.
         own_reader: Reads an own file.
     """
-    # A path is a file, whatever sets are called.
+    # A Path is a file even if a set has that name.
     if isinstance(name, Path) or name not in DATASETS:
         return _own_file(str(name), own_reader)
     dataset = DATASETS[name]
@@ -78,12 +78,12 @@ def locate(name: str | Path, own_reader: Callable[[Path], Any] = read_own_pairs)
 
 
 def available() -> list[str]:
-    """The names of the sets of the registry whose files exist, in the order of the table."""
+    """The names of the registry's sets whose files exist, in its order."""
     return [name for name, row in DATASETS.items() if any(place.complete for place in _places(row))]
 
 
 def problem_of(name: str) -> str | None:
-    """What is wrong with the files of a set: that they are missing or changed; None if they are right."""
+    """Why the files of a set cannot be used (missing or changed); None if they can."""
     try:
         locate(name)
     except (DataError, MissingExtra) as error:
@@ -92,7 +92,7 @@ def problem_of(name: str) -> str | None:
 
 
 def data_folder() -> Path | None:
-    """The folder that ``$WORDSTILL_DATA`` names, None where it is not set."""
+    """The folder in ``$WORDSTILL_DATA``; None if it is not set."""
     value = os.environ.get(DATA_VARIABLE)
     if not value:
         return None
@@ -122,7 +122,7 @@ class _Place:
         return all((self.root / path).is_file() for path in self.copy.files)
 
     def wrong(self) -> str | None:
-        """Which file has other bytes than the published one."""
+        """Which file differs from the published one; None if all are the same."""
         for path, expected in self.copy.files.items():
             got = _checksum(self.root / path)
             if got != expected:
@@ -144,7 +144,7 @@ def _places(dataset: Dataset) -> Iterator[_Place]:
 
 
 def _missing(dataset: Dataset) -> DataError | MissingExtra:
-    """The error for a set that is nowhere; where only a package is lacking, the one that says which."""
+    """The error for a set that was not found; it names the package if only that is missing."""
     if gensim_folder() is None and any(copy.location is Location.GENSIM for copy in dataset.copies):
         return MissingExtra(
             "gensim", "train", f"Data set {dataset.name!r}, which is not below ${DATA_VARIABLE} or in the cache,"

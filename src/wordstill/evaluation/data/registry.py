@@ -1,4 +1,4 @@
-"""What the registry says of a data set: who made it, which bytes it is, and how they are read."""
+"""Rows of the registry of data sets: origin, license, checksums and reader."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CHECKSUMS = "SHA256SUMS"
 
 
 class Location(StrEnum):
-    """Who holds a copy."""
+    """Where a copy can be."""
 
     FOLDER = "folder"
     """A data folder: ``$WORDSTILL_DATA`` or the user's cache."""
@@ -27,18 +27,18 @@ class Location(StrEnum):
 
 @dataclass(frozen=True)
 class DatasetFile:
-    """One file, or one folder of files, that holds a set."""
+    """A copy of a data set: one file, or one folder of files."""
 
     path: str
     """Relative to the location's folder."""
     reader: Callable[[Path], Any]
     """Turns the file or folder into what the set's task works on."""
     source: str | None = None
-    """Where it lies in the upstream repository; ``archive.zip!folder`` for what lies inside an archive; None
-    for a file that was made from something else and so cannot be downloaded."""
+    """Its path in the upstream repository; ``archive.zip!folder`` inside an archive; None for a derived file, which
+    cannot be downloaded."""
     location: Location = Location.FOLDER
     checksums: Mapping[str, str] = field(default_factory=dict)
-    """SHA-256 by path, for files that the package's own list does not hold."""
+    """SHA-256 by path, for files that are not in ``SHA256SUMS``."""
     without: tuple[str, ...] = ()
     """Files of the folder that belong to another copy."""
 
@@ -83,20 +83,20 @@ class Dataset:
     """Items, as published."""
     citation: str
     license: str
-    """What the files or the holding repository state."""
+    """As stated by the files or their repository."""
     upstream: str
     """The public repository and commit of the first copy, as ``owner/name@commit``."""
     copies: tuple[DatasetFile, ...]
     task: str | None = "similarity"
-    """Which task scores it: a name of the table of tasks; None for data that others work with."""
+    """The kind of task that scores it; None for other data, such as lexicons."""
     home: str | None = None
-    """The authors' own page, or the paper's where there is none."""
+    """The authors' page, or else the paper's."""
     caveat: str | None = None
     """What to know before comparing scores."""
 
     @property
     def address(self) -> str:
-        """Where the set can be had."""
+        """The address of the upstream repository."""
         repository, commit = self.upstream.split("@")
         return f"https://github.com/{repository}/tree/{commit}"
 

@@ -55,7 +55,7 @@ class StsReader:
     corpora: tuple[str, ...]
 
     def __call__(self, folder: Path) -> SentencePairs:
-        """Read the sub-corpora of a folder; pairs whose score is blank were never scored and are left out."""
+        """Read the sub-corpora of a folder; pairs with an empty score were never scored and are skipped."""
         rows: list[tuple[str, str, float, int]] = []
         for number, corpus in enumerate(self.corpora):
             rows += [(*row, number) for row in _corpus(folder, corpus)]
@@ -63,7 +63,7 @@ class StsReader:
 
 
 def read_own_sentences(path: Path) -> SentencePairs:
-    """A user's own file: ``sentence1 TAB sentence2 TAB score``, the STS benchmark as published, or chosen columns."""
+    """Read a user's own file: ``sentence1 TAB sentence2 TAB score``, the published STS benchmark, or chosen columns."""
     rows = []
     for place, (first, second, score) in own_rows(path, SENTENCES_AND_SCORE, blanks=False):
         rows.append((first, second, required_number(score, SCORE, place), 0))
@@ -98,7 +98,7 @@ def _corpus(folder: Path, corpus: str) -> list[tuple[str, str, float]]:
             continue
         place = f"{folder / f'STS.input.{corpus}.txt'}:{number}"
         fields = line.split("\t")
-        # Some years carry the sources of the sentences in further columns.
+        # In some years, further columns have the sources of the sentences.
         if len(fields) < 2:
             raise DataError(f"{place}: expected two sentences between tabs but got {line!r}.")
         rows.append(

@@ -1,4 +1,4 @@
-"""Pairs of words with a human score, and how the published files and a user's own file of them are read."""
+"""Word pairs with human ratings: readers and data sets."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LEMMA_SUFFIXES = ("-n", "-v", "-j")
 
 @dataclass(frozen=True, eq=False)
 class WordPairs:
-    """Pairs in the order and with the repetitions of their file."""
+    """Pairs in the order of their file, repetitions included."""
 
     holds: ClassVar[str] = "scored pairs of words"
 
@@ -36,21 +36,21 @@ class WordPairs:
 
 @dataclass(frozen=True)
 class PairReader:
-    """Reads one published layout; called with a path, it gives the ``WordPairs`` of that file."""
+    """Reads one published layout."""
 
     delimiter: str | None = "\t"
-    """What stands between fields; None for any run of blanks."""
+    """The separator of fields; None for runs of spaces."""
     columns: tuple[int, int, int] = (0, 1, 2)
-    """Where the first word, the second word and the mean human score stand."""
+    """Of the first word, the second word and the mean human score."""
     header: int = 0
     """Lines before the first pair."""
     lemma_suffix: bool = False
-    """Whether every word carries a part of speech (``sun-n``), which is taken off."""
+    """Whether every word has a part of speech (``sun-n``), which is removed."""
     only: tuple[int, str] | None = None
-    """Of a subset: the column that tells its pairs, and what stands there."""
+    """For a subset: a column, and its value in the pairs of the subset."""
 
     def __call__(self, path: Path) -> WordPairs:
-        """Read the file at ``path``."""
+        """Read a file."""
         rows: list[tuple[str, str, float]] = []
         for number, line in numbered_lines(path):
             if number <= self.header or not line.strip():
@@ -67,10 +67,10 @@ class PairReader:
 
 
 def read_own_pairs(path: Path) -> WordPairs:
-    """Read a user's own file: ``word1 word2 score`` on each line, separated by tabs, commas, semicolons or blanks.
+    """Read a user's own file: ``word1 word2 score`` on each line, separated by tabs, commas, semicolons or spaces.
 
-    Other columns are found by their titles, or chosen as in ``FILE#2,3,5``. Blank lines and lines that begin
-    with ``# `` are passed over; any other line that is not two words and a number is an error that names its place.
+    Other columns are found by their titles, or chosen as in ``FILE#2,3,5``. Empty lines and lines that begin with
+    ``# `` are skipped; any other line that is not two words and a number is an error.
     """
     return _collect((_pair(row.fields, (0, 1, 2), row.place) for row in own_rows(path, PAIRS)), path)
 

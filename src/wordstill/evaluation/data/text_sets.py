@@ -1,4 +1,4 @@
-"""How the published files of labelled sentences are read. Words are what stands between blanks."""
+"""Sentences with labels, and words with tags: readers and data sets. Words are separated by spaces."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from wordstill.evaluation.data.registry import Dataset, DatasetFile
 
 @dataclass(frozen=True)
 class FileOfEachClass:
-    """One file for each class, one sentence on a line; lines without any word are passed over."""
+    """One file for each class, one sentence per line; empty lines are skipped."""
 
     names: Mapping[str, str]
     """File by class."""
@@ -48,7 +48,7 @@ class FileOfEachPart(ABC, Generic[Target]):
 
     @classmethod
     def of_user(cls, path: Path, **layout: Any) -> Published[Target]:
-        """Read a user's own file, or folder with three."""
+        """Read a user's own file, or a folder with three."""
         return cls(*own_parts(path), **layout)(path) if path.is_dir() else cls(path.name, **layout)(path.parent)
 
     @abstractmethod
@@ -61,7 +61,7 @@ class LabelFirst(FileOfEachPart[str]):
 
     encoding: str = "utf-8"
     coarse: bool = False
-    """Whether only what stands before the colon of a label counts: ``LOC`` of ``LOC:city``."""
+    """Whether only the part before the colon of a label counts: ``LOC`` of ``LOC:city``."""
 
     def _part(self, path: Path) -> Examples[str]:
         return _labelled_examples(self._pairs(path), path)
@@ -81,14 +81,14 @@ class LabelFirst(FileOfEachPart[str]):
 
 
 PARTS = {"train": ("train",), "dev": ("dev", "valid"), "test": ("test",)}
-"""How the files of a user's own folder begin."""
+"""How the file names in a user's own folder begin."""
 
 
 def own_parts(folder: Path) -> tuple[str, str, str]:
     """The names of the training, development and test file of a user's own folder.
 
     Raises:
-        DataError: A part is missing or there twice; the message names what there is.
+        DataError: A part is missing or there are two files for it; the message lists the files.
     """
     names = sorted(path.name for path in folder.iterdir() if path.is_file())
     found = []
@@ -105,7 +105,7 @@ def own_parts(folder: Path) -> tuple[str, str, str]:
 
 
 def read_own_labelled(path: Path) -> Published[str]:
-    """Read a user's own file, or folder with three: ``label sentence`` lines, the label ending at a tab or blank."""
+    """Read a user's own file, or a folder with three: ``label sentence`` lines; the label ends at a tab or space."""
     return LabelFirst.of_user(path)
 
 
@@ -124,15 +124,15 @@ BLANKS = " \t\ufeff"
 
 @dataclass(frozen=True)
 class Columns(FileOfEachPart[Words]):
-    """A word on a line with its tag in a column, and a blank line after each sentence."""
+    """A word with its tag on each line, and an empty line after each sentence."""
 
     separator: str | None = "\t"
-    """What stands between columns; None for any run of blanks."""
+    """The separator of columns; None for runs of spaces."""
     word: int = 0
     tag: int = 1
     """-1 for the last column."""
     conllu: bool = False
-    """Whether lines with ``#`` are comments, and numbers such as ``1-2`` and ``8.1`` are no words."""
+    """Whether lines with ``#`` are comments, and rows numbered like ``1-2`` or ``8.1`` are not words."""
 
     def _part(self, path: Path) -> Examples[Words]:
         return _tagged_examples(self._sentences(path), path)
@@ -140,7 +140,7 @@ class Columns(FileOfEachPart[Words]):
     def _sentences(self, path: Path) -> Iterator[Sentence]:
         sentence: Sentence = []
         for number, line in numbered_lines(path):
-            # A lone byte order mark stands for a blank line in one of the published files.
+            # In one of the published files, a lone byte-order mark takes the place of an empty line.
             if not line.strip(BLANKS):
                 yield sentence
                 sentence = []
@@ -165,14 +165,14 @@ class Columns(FileOfEachPart[Words]):
 class Treebank:
     """A folder of ``.pos`` files, one for each article: ``word/TAG``, with brackets around noun phrases.
 
-    Blank lines stand inside sentences too, so a sentence ends after a word with the tag ``.`` and the closing
-    quotes or brackets behind it, and at a line of ``=``. Of a doubtful tag, ``VBG|NN``, the first is taken.
+    There are empty lines inside sentences, so a sentence ends after a word with the tag ``.`` and any closing quotes
+    or brackets that follow it, and at a line of ``=``. Of an ambiguous tag such as ``VBG|NN``, the first is used.
     """
 
     folder: str
 
     def __call__(self, folder: Path) -> Published[Words]:
-        """Read the files below a folder."""
+        """Read the files in a folder."""
         paths = sorted((folder / self.folder).glob("*.pos"))
         if not paths:
             raise DataError(f"{folder / self.folder} holds no .pos files.")
@@ -188,12 +188,12 @@ class Treebank:
 
 
 def read_own_tagged(path: Path) -> Published[Words]:
-    """Read a user's own file, or folder with three: word first, tag last on a line, a blank line after a sentence."""
+    """Read a user's own file, or a folder with three: word first, tag last, an empty line after each sentence."""
     return Columns.of_user(path, separator=None, tag=-1)
 
 
 OF_FOLDERS = (read_own_labelled, read_own_tagged)
-"""Readers that take a folder too."""
+"""Readers that also take a folder."""
 
 
 def _treebank_sentences(path: Path) -> Iterator[Sentence]:

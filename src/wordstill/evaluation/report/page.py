@@ -1,4 +1,4 @@
-"""An evaluation as one HTML page that holds everything it needs."""
+"""An evaluation as one self-contained HTML page."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ PROBLEM = "no score"
 
 
 def section(heading: str, content: str) -> str:
-    """A part of the page under its heading; nothing if it is empty."""
+    """A section with its heading; an empty text if it has no content."""
     return f"<section><h2>{escape(heading)}</h2>{content}</section>" if content else ""
 
 
@@ -63,18 +63,18 @@ def paragraph(text: str) -> str:
 
 
 def grid(drawings: Iterable[str]) -> str:
-    """Drawings beside each other, as many as there is room for."""
+    """Drawings side by side, as many as fit."""
     content = "".join(drawings)
     return f'<div class="grid">{content}</div>' if content else ""
 
 
 def meter(share: float) -> str:
-    """A thin bar that is filled to a share of its length."""
+    """A thin bar, filled to a share of its length."""
     return f'<div class="meter"><i style="width:{100 * share:.1f}%"></i></div>'
 
 
 def details(summary: str, content: str) -> str:
-    """A block that is folded until somebody asks for it."""
+    """A block that is collapsed at first."""
     return f"<details><summary>{escape(summary)}</summary>{content}</details>"
 
 
@@ -84,12 +84,12 @@ def figure(caption: str, drawing: str) -> str:
 
 
 def html_table(rows: Sequence[Sequence[str]], *, words: int = 1, bold: Collection[tuple[int, int]] = ()) -> str:
-    """A table whose first row is its head.
+    """A table whose first row is the header.
 
     Args:
         rows: Texts.
-        words: How many columns hold words; the others hold numbers, aligned right.
-        bold: The row and column of cells whose number is bold.
+        words: The number of text columns; the others are numbers, aligned right.
+        bold: The row and column of each cell whose number is bold.
     """
     lines = []
     for number, row in enumerate(rows):
@@ -112,7 +112,7 @@ def _cell(text: str, tag: str, *, figure: bool, bold: bool) -> str:
 PUBLISHED_BARS = 4
 MOST_IN_HEADING = 4
 CURVE_SETS = ("simlex999", "rareword")
-"""Of Figure 1 of the X2Static paper; other sets are drawn where these have no scores."""
+"""The sets of Figure 1 of the X2Static paper; others are drawn if these have no scores."""
 
 
 @dataclass(frozen=True)
@@ -131,11 +131,11 @@ class Exhibits:
         projection: Projection = "pca",
         seed: int = 0,
     ) -> Exhibits:
-        """Look up neighbours and draw relations.
+        """Look up neighbors and draw relations.
 
         Args:
             tables: The tables by name.
-            words: Whose neighbours are shown; None for some usual ones.
+            words: Words whose neighbors are shown; None for a default list.
             projection: How relations are drawn.
             seed: Of t-SNE.
         """
@@ -152,9 +152,9 @@ def html(evaluation: Evaluation, exhibits: Exhibits | None = None, *, published:
     """The page.
 
     Args:
-        evaluation: What is shown.
-        exhibits: Neighbours and plots of relations; None for a page without.
-        published: Whether published scores stand beside ours.
+        evaluation: The scores to show.
+        exhibits: Neighbors and plots of relations, if any.
+        published: Whether to show published scores too.
     """
     shown = exhibits or Exhibits()
     parts = [

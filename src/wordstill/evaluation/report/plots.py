@@ -1,4 +1,4 @@
-"""Plots as SVG text, drawn by hand: no package is needed, and a page that holds them needs no other file."""
+"""Plots as SVG text, written without any plotting package, so that a page with them is a single file."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ COLORS = ("#2a6f97", "#e07a1f", "#4d8b31", "#9b2226", "#6a4c93", "#1b998b", "#8d
 GRAY = "#9aa0a6"
 FONT = 'font-family="system-ui, sans-serif" font-size="12"'
 LETTER = 6.6
-"""About how wide a letter is."""
+"""Approximate width of a letter."""
 WIDE_LETTER = 8.0
-"""How wide a letter is in a wide font."""
+"""Width of a letter in a wide font."""
 LABEL_ROUNDS = 4
 LINE = 15.0
-"""How high a label is."""
+"""Height of a label."""
 TURN, TILT = 32.0, 24.0
-"""From where a figure in space is seen, in degrees."""
+"""Viewing angles of a 3D figure, in degrees."""
 ONE_THOUSAND = 1000
 DARK = 0.75
-"""Share of a color from which on text on it is white."""
+"""Opacity of a cell from which its text is white."""
 
 
 class Bar(NamedTuple):
@@ -45,12 +45,12 @@ class Bar(NamedTuple):
 
 
 def color(number: int) -> str:
-    """The color of the table of that number."""
+    """The color of the table with that number."""
     return COLORS[number % len(COLORS)]
 
 
 def bars(items: Sequence[Bar], colors: Sequence[str], *, caption: str = "") -> str:
-    """Horizontal bars with intervals; published ones are grey."""
+    """Horizontal bars with intervals; published ones are gray."""
     width = 720
     left = min(330.0, max((len(item.label) for item in items), default=0) * LETTER + 12)
     row, top = 22, 6
@@ -92,7 +92,7 @@ def curves(
     width: int = 720,
     height: int = 320,
 ) -> str:
-    """Scores over corpus sizes, whose axis is logarithmic, or over anything else; ``ticks`` names its values."""
+    """Lines over an axis, logarithmic for corpus sizes; ``ticks`` labels its values."""
     scale = math.log10 if logarithmic else float
     xs = [scale(x) for line in lines for x, _ in line.points]
     ys = [y for line in lines for _, y in line.points] + [y for line in lines for _, *ends in line.ranges for y in ends]
@@ -121,7 +121,7 @@ def curves(
         path = " ".join(f"{x:.1f},{y:.1f}" for x, y in spots)
         parts.append(f'<polyline points="{path}" fill="none" stroke="{color(number)}" stroke-width="2"/>')
         parts += [f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3.5" fill="{color(number)}"/>' for x, y in spots]
-        # Lines at the same value stand beside each other.
+        # Intervals at the same value are drawn side by side.
         beside = 5 * (number - (len(lines) - 1) / 2)
         for x, low, high in line.ranges:
             (across, start), (_, end) = place(x, low), place(x, high)
@@ -135,7 +135,7 @@ def curves(
 
 
 def scatter(pairs: Sequence[tuple[Point, Point]]) -> str:
-    """Pairs of points, joined by lines."""
+    """Pairs of points joined by lines."""
     width, height = 520, 400
     points = [point for pair in pairs for point in pair]
     x_low, x_high = _spread(min(p.x for p in points), max(p.x for p in points), 1e-6)
@@ -156,11 +156,11 @@ def scatter(pairs: Sequence[tuple[Point, Point]]) -> str:
 
 
 def scatter_3d(pairs: Sequence[tuple[str, str]], places: Floats) -> str:
-    """Pairs of words in space, joined by lines, seen from above at an angle; the far ones are paler.
+    """Pairs of words in 3D, joined by lines, seen from above at an angle; distant points are paler.
 
     Args:
         pairs: The words.
-        places: Of the words, pair by pair (words, 3).
+        places: Coordinates of the words, pair by pair (words, 3).
     """
     width, height = 640, 520
     low, high = places.min(axis=0), places.max(axis=0)
@@ -188,7 +188,7 @@ def scatter_3d(pairs: Sequence[tuple[str, str]], places: Floats) -> str:
 
 
 def _seen(places: Floats) -> Floats:
-    """Places (n, 3) as they are seen: across, up, and towards the eye."""
+    """Points (n, 3) as seen: across, up, and towards the viewer."""
     turn, tilt = math.radians(TURN), math.radians(TILT)
     x, y, z = (places - 0.5).T
     across, away = math.cos(turn) * x - math.sin(turn) * y, math.sin(turn) * x + math.cos(turn) * y
@@ -196,12 +196,12 @@ def _seen(places: Floats) -> Floats:
 
 
 def word_map(points: Sequence[Point], groups: Sequence[int], labels: int) -> str:
-    """Words as points coloured by group, with labels for as many as fit, the first ones first.
+    """Words as points colored by group, with as many labels as fit, the first words first.
 
     Args:
         points: The words, the most important first.
         groups: The group of each, or -1 for none.
-        labels: How many labels at most.
+        labels: Maximum number of labels.
     """
     width, height = 960, 760
     reach = max(max(abs(point.x), abs(point.y)) for point in points)
@@ -218,7 +218,7 @@ def word_map(points: Sequence[Point], groups: Sequence[int], labels: int) -> str
         dots.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius:.1f}" fill="{fill}" fill-opacity="0.8"/>')
     taken: list[tuple[float, float, float]] = []
     texts: list[str] = []
-    # Of many words frequent ones would crowd the middle: with more room, rarer ones at the rim have labels too.
+    # With many words, frequent ones would crowd the middle; wider gaps leave labels for rarer words at the rim.
     room = 2 * LINE if len(points) > ONE_THOUSAND else LINE
     for point in points:
         x, y = place(point)
@@ -233,7 +233,7 @@ def word_map(points: Sequence[Point], groups: Sequence[int], labels: int) -> str
 
 
 def heat_map(words: Sequence[str], values: Floats) -> str:
-    """A matrix of cosines as squares, the darker the larger; negative ones are orange."""
+    """A matrix of cosines as squares, darker for larger values; negative ones are orange."""
     cell = 44
     left = max(len(word) for word in words) * WIDE_LETTER + 18
     top = left * 0.75 + 10
@@ -262,7 +262,7 @@ def heat_map(words: Sequence[str], values: Floats) -> str:
 
 
 def group_map(vectors: WordVectors, groups: Mapping[str, Sequence[str]]) -> str:
-    """A map of words by t-SNE, coloured by group; words that the table lacks are left out."""
+    """A t-SNE map of words, colored by group; words that the table lacks are left out."""
     width, height = 760, 460
     check_projection("tsne")
     known = {name: [word for word in words if word in vectors] for name, words in groups.items()}
@@ -281,7 +281,7 @@ def group_map(vectors: WordVectors, groups: Mapping[str, Sequence[str]]) -> str:
 
 
 def _labels(words: Sequence[str], placed: Sequence[tuple[float, float]]) -> list[str]:
-    """Labels to the right of their points or, where others are in the way, on another side or at a corner."""
+    """Labels to the right of their points, or on another side or corner if others are in the way."""
     edge = (-math.inf, -math.inf, 4.0, math.inf)
     fixed = [edge, *((x - 5, y - 5, x + 5, y + 5) for x, y in placed)]
     choices = [_label_boxes(x, y, len(word) * WIDE_LETTER) for word, (x, y) in zip(words, placed)]
@@ -294,7 +294,7 @@ def _labels(words: Sequence[str], placed: Sequence[tuple[float, float]]) -> list
 
 
 def _label_boxes(x: float, y: float, wide: float) -> list[tuple[float, ...]]:
-    """Where the label of a point may stand, the best place first: left, top, right and bottom of each."""
+    """Possible boxes for the label of a point, the best first: left, top, right, bottom."""
     sides = ((x + 7, y + 4, 0.0), (x - 7, y + 4, 1.0), (x, y - 8, 0.5), (x, y + 16, 0.5))
     corners = ((x + 4, y - 6, 0.0), (x - 4, y - 6, 1.0), (x + 4, y + 14, 0.0), (x - 4, y + 14, 1.0))
     return [(at - part * wide, base - 10, at + (1 - part) * wide, base + 2) for at, base, part in sides + corners]
@@ -308,7 +308,7 @@ def _overlap(one: tuple[float, ...], other: tuple[float, ...]) -> float:
 
 
 def size_text(words: float) -> str:
-    """A number of words in its usual unit."""
+    """A number of words with its unit: 1.5 M."""
     for unit, size in (("G", 1e9), ("M", 1e6), ("k", 1e3)):
         if words >= size:
             return f"{words / size:.3g} {unit}"
@@ -316,7 +316,7 @@ def size_text(words: float) -> str:
 
 
 def _round_values(low: float, high: float) -> list[float]:
-    """Two to six round numbers, the same step apart, inside a range."""
+    """Two to six round numbers at equal steps inside a range."""
     rough = (high - low) / 5
     power = 10.0 ** math.floor(math.log10(rough))
     step = next(power * factor for factor in (1, 2, 5, 10) if power * factor >= rough)
@@ -324,7 +324,7 @@ def _round_values(low: float, high: float) -> list[float]:
 
 
 def _spread(low: float, high: float, least: float) -> tuple[float, float]:
-    """A range with some room on both sides, also where there is one value only."""
+    """A range with some room on both sides, even if it is a single value."""
     room = max(0.06 * (high - low), least)
     return low - room, high + room
 

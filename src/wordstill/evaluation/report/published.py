@@ -1,7 +1,7 @@
-"""What the papers print, row by row, with the table that each row stands in; ``published.toml`` has all of it.
+"""Published scores, row by row with the paper and table of each, from ``published.toml``.
 
-Scores are in points. They were made with other evaluators, words and rules for absent words than ours: the
-paper's protocol is named with each row, and a comparison is fair only under that protocol.
+Scores are in points. They were made with other evaluators, words and rules for absent words than ours. Each row names
+the paper's protocol, and a comparison is fair only under that protocol.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ class PublishedRow:
     """One row of one table of a paper."""
 
     paper: str
-    """Authors and year, and in parentheses what it is about."""
+    """Authors, year, and the method in parentheses."""
     table: int
     """Its number in the paper."""
     model: str
     protocol: str | None
-    """The named protocol that comes nearest to the paper's own rules."""
+    """The named protocol closest to the paper's own rules."""
     scores: Mapping[str, float]
     """By the name of the set."""
     key: str
@@ -36,18 +36,9 @@ class PublishedRow:
         return f"{self.paper}, Table {self.table}"
 
 
-@dataclass(frozen=True)
-class Best:
-    """The highest published score of a set."""
-
-    value: float
-    row: PublishedRow
-
-
-def best_published(name: str) -> Best | None:
-    """The highest published score of a set, None if no paper reports it."""
-    found = [Best(row.scores[name], row) for row in PUBLISHED if name in row.scores]
-    return max(found, key=lambda best: best.value, default=None)
+def best_published(name: str) -> PublishedRow | None:
+    """The row with the highest published score on a set; None if no paper reports it."""
+    return max(published_for([name]), key=lambda row: row.scores[name], default=None)
 
 
 def published_for(names: Iterable[str]) -> list[PublishedRow]:
@@ -78,4 +69,4 @@ def read_published() -> tuple[PublishedRow, ...]:
 
 PUBLISHED: tuple[PublishedRow, ...] = read_published()
 PAPERS: Mapping[str, str] = {row.key: row.paper for row in PUBLISHED}
-"""Titles by short name."""
+"""Authors, year and method by the paper's short name."""

@@ -1,4 +1,4 @@
-"""Pairs of words in one relation, placed on a plane or in space."""
+"""Word pairs of one relation as points in two or three dimensions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Point(NamedTuple):
-    """A labelled point of a map."""
+    """A labeled point of a map."""
 
     label: str
     x: float
@@ -69,11 +69,11 @@ RELATIONS: Mapping[str, Pairs] = {
         ("old", "older"),
     ),
 }
-"""Pairs by relation; a new one is one row."""
+"""Pairs by relation."""
 
 
 def read_pairs(text: str) -> list[tuple[str, str]]:
-    """Pairs as they are written on one line: ``man:woman,king:queen``."""
+    """Parse pairs written on one line: ``man:woman,king:queen``."""
     pairs = [[word.strip() for word in pair.split(":")] for pair in text.split(",") if pair.strip()]
     if not pairs or any(len(pair) != 2 or not all(pair) for pair in pairs):
         raise UsageError(f"Pairs are written man:woman,king:queen, got {text[:80]!r}.")
@@ -83,13 +83,13 @@ def read_pairs(text: str) -> list[tuple[str, str]]:
 def relation_points(
     vectors: WordVectors, pairs: Pairs, projection: Projection = "pca", *, seed: int = 0
 ) -> list[tuple[Point, Point]]:
-    """The places on a plane of the pairs that the table has; none if it has fewer than three."""
+    """The pairs that the table has as points on a plane; none if it has fewer than three."""
     known, places = relation_places(vectors, pairs, projection, 2, seed=seed)
     return on_plane(known, places)
 
 
 def on_plane(pairs: Pairs, places: Floats) -> list[tuple[Point, Point]]:
-    """Pairs with the places of their words, pair by pair, as labelled points."""
+    """Pairs as labeled points; ``places`` has the coordinates of their words, pair by pair."""
     words = [word for pair in pairs for word in pair]
     points = [Point(word, float(x), float(y)) for word, (x, y) in zip(words, places)]
     return list(zip(points[::2], points[1::2]))
@@ -98,13 +98,13 @@ def on_plane(pairs: Pairs, places: Floats) -> list[tuple[Point, Point]]:
 def relation_places(
     vectors: WordVectors, pairs: Pairs, projection: Projection, dimensions: int, *, seed: int = 0
 ) -> tuple[list[tuple[str, str]], Floats]:
-    """The pairs that the table has, and the places of their words, pair by pair; none if it has fewer than three.
+    """The pairs that the table has, and coordinates of their words, pair by pair; none if it has fewer than three.
 
     Args:
         vectors: The table.
-        pairs: Words that stand in one relation.
+        pairs: Word pairs of one relation.
         projection: ``pca`` keeps parallel differences parallel; ``tsne`` shows neighborhoods only.
-        dimensions: 2 for a plane, 3 for space.
+        dimensions: 2 or 3.
         seed: Of t-SNE.
     """
     check_projection(projection)
@@ -118,7 +118,7 @@ def relation_places(
 
 
 def check_projection(name: str) -> None:
-    """Refuse a projection that does not exist, or that needs a package which is not installed."""
+    """Refuse an unknown projection, or one that needs a missing package."""
     if name not in get_args(Projection):
         raise unknown_name("projection", name, get_args(Projection))
     if name == "tsne" and find_spec("sklearn") is None:
@@ -126,7 +126,7 @@ def check_projection(name: str) -> None:
 
 
 def neighborhoods(rows: Floats, dimensions: int, seed: int) -> Floats:
-    """Places by t-SNE (words, dimensions)."""
+    """Coordinates by t-SNE (words, dimensions)."""
     from sklearn.manifold import TSNE
 
     perplexity = min(PERPLEXITY, (len(rows) - 1) / 3)

@@ -1,4 +1,4 @@
-"""An evaluation as rows of text: what every report says, however it is written."""
+"""An evaluation as tables: rows of text, and these in the terminal, Markdown and LaTeX."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ NAMES = 2
 """Columns before the first score: the set and the measure."""
 UNRANKED = ("mean cosine",)
 FILLED_IN = ("similarity", "analogy", "categorisation")
-"""Tasks whose items are scored with back-offs where words are absent."""
+"""Tasks that score items with absent words by a back-off."""
 SAME_ITEMS = 0.01
-"""Scores are over the same items if their numbers of items differ by no more than this share."""
+"""Scores count as over the same items if their numbers of items differ by at most this share."""
 
 
 def cells(evaluation: Evaluation, *, published: bool = False) -> list[list[str]]:
-    """The main table: the head, then a row for each set, then the means that are usually quoted."""
+    """The main table: header, a row for each set, and the usual means."""
     more = [PUBLISHED_TITLE] if published else []
     rows = [["set", "measure", *evaluation.scores, *more]]
     for name in evaluation.sets:
@@ -49,8 +49,8 @@ def cells(evaluation: Evaluation, *, published: bool = False) -> list[list[str]]
 def best_cells(evaluation: Evaluation) -> frozenset[tuple[int, int]]:
     """The row and column in ``cells`` of the best score of each set.
 
-    A set has none where scores are over different items of it: the best may be over the easiest ones. Nor
-    has one whose measure says how vectors lie, not how good they are.
+    A set has no best score if scores are over different items, because the best may be over the easiest ones, or if its
+    measure does not say how good vectors are.
     """
     best = set()
     for row, name in enumerate(evaluation.sets, start=1):
@@ -66,7 +66,7 @@ def best_cells(evaluation: Evaluation) -> frozenset[tuple[int, int]]:
 
 
 def notes(evaluation: Evaluation, *, published: bool = False) -> str:
-    """What a reader must know: what a cell holds, the rules for absent words, uneven coverage."""
+    """Notes under the table: what a cell shows, the protocol, uneven coverage."""
     sentences = [f"Score × 100, [95 % bootstrap interval over items], {evaluation.protocol.covered} / all items."]
     if "sts" in evaluation.tasks:
         sentences.append("A pair of sentences is covered if the table has a word of each.")
@@ -92,7 +92,7 @@ def column(evaluation: Evaluation, name: str) -> list[Score | None]:
 
 
 def title(name: str) -> str:
-    """The name of a set as it is printed."""
+    """The title of a set."""
     base, _, kind = name.rpartition(":")
     if base in DATASETS:
         return f"{DATASETS[base].title} ({kind})"
@@ -115,16 +115,13 @@ def cell(score: Score | None) -> str:
 
 
 def best_cell(name: str) -> str:
-    """The highest published score of a set and whose it is."""
+    """The highest published score of a set and its model."""
     best = best_published(name)
-    return NO_SCORE if best is None else f"{best.value:.1f} {best.row.model}"
+    return NO_SCORE if best is None else f"{best.scores[name]:.1f} {best.model}"
 
 
 def difference_rows(evaluation: Evaluation) -> list[list[str]]:
-    """The paired tests against the first table: a row for each set, a column for each other table.
-
-    Only the head is left where nothing could be tested.
-    """
+    """Paired tests against the first table: a row for each set, a column for each other table, after the header."""
     others = list(evaluation.scores)[1:]
     tests = {(one.dataset, one.first): one for one in evaluation.comparisons()}
     rows = [["set", *others]]
@@ -142,7 +139,7 @@ def difference_rows(evaluation: Evaluation) -> list[list[str]]:
 
 
 def part_rows(evaluation: Evaluation, name: str) -> list[list[str]]:
-    """The scores beside the main one of a set: part, measure, and a cell for each table."""
+    """The partial scores of a set: part, measure, and a cell for each table."""
     by_table = [
         {} if score is None else {(part.name, part.metric): part for part in score.parts}
         for score in column(evaluation, name)
@@ -156,7 +153,7 @@ def part_rows(evaluation: Evaluation, name: str) -> list[list[str]]:
 
 
 def layer_rows(study: LayerStudy) -> list[list[str]]:
-    """A study of layers."""
+    """A layer study."""
     overall = f"layer {study.layers[study.overall]}, best overall on the development halves"
     rows = [["set", "chosen on the development half", overall, "best on the test half itself"]]
     for choice in study.choices:
@@ -179,13 +176,13 @@ def uneven(evaluation: Evaluation) -> bool:
 
 
 def _same_items(scores: list[Score]) -> bool:
-    # A relation is one item, but scored over those of its pairs that are covered.
+    # A relation is one item, but it is scored over its covered pairs.
     sizes = [score.coverage.used if score.task == "relation" else score.n for score in scores]
     return max(sizes, default=0) - min(sizes, default=0) <= SAME_ITEMS * max(sizes, default=0)
 
 
 def _covered(evaluation: Evaluation, table: str, sets: Sequence[str]) -> str:
-    """The coverage of some sets together."""
+    """The total coverage of some sets."""
     covered = [evaluation.scores[table][name].coverage for name in sets]
     return f"{sum(one.used for one in covered)}/{sum(one.total for one in covered)}"
 
@@ -214,7 +211,7 @@ Write = Callable[[str], str]
 
 
 def table(evaluation: Evaluation, *, published: bool = False) -> Table:
-    """A table that rich can print: one row for each set, one column for each table of vectors."""
+    """The main table for rich: a row for each set, a column for each table of vectors."""
     from rich.markup import escape
 
     rows = _written(evaluation, escape, lambda text: f"[bold]{text}[/bold]", published=published)
@@ -222,7 +219,7 @@ def table(evaluation: Evaluation, *, published: bool = False) -> Table:
 
 
 def difference_table(evaluation: Evaluation) -> Table | None:
-    """The paired tests against the first table, for rich; None if there are none."""
+    """Paired tests against the first table, for rich; None if there are none."""
     from rich.markup import escape
 
     rows = [[escape(text) for text in row] for row in difference_rows(evaluation)]
@@ -238,7 +235,7 @@ def difference_table(evaluation: Evaluation) -> Table | None:
 
 
 def layer_table(study: LayerStudy) -> Table:
-    """A study of layers as a table that rich can print."""
+    """A layer study, for rich."""
     from rich.markup import escape
 
     rows = [[escape(text) for text in row] for row in layer_rows(study)]
@@ -246,7 +243,7 @@ def layer_table(study: LayerStudy) -> Table:
 
 
 def seed_table(seeds: Sequence[SeedScores]) -> Table:
-    """Means over seeds as a table that rich can print."""
+    """Means over seeds, for rich."""
     from rich.markup import escape
 
     rows = [["method", "set", "seeds", "mean", "deviation", "95 % interval of the mean"]]
@@ -265,20 +262,20 @@ def seed_table(seeds: Sequence[SeedScores]) -> Table:
 
 
 def markdown(evaluation: Evaluation, *, published: bool = False) -> str:
-    """The same table in Markdown, with the rules under it."""
+    """The main table in Markdown, with its notes."""
     rows = _written(evaluation, _md, lambda text: f"**{text}**", published=published)
     return f"{_md_table(rows, NAMES)}\n{notes(evaluation, published=published)}\n"
 
 
 def parts_markdown(evaluation: Evaluation) -> str:
-    """The scores beside the main ones in Markdown; nothing where there are none."""
+    """The partial scores of all sets in Markdown; an empty text if there are none."""
     rows = [[title(name), *row] for name in evaluation.sets for row in part_rows(evaluation, name)]
     head = ["set", "part", "measure", *evaluation.scores]
     return _md_table([[_md(text) for text in row] for row in (head, *rows)], NAMES + 1) if rows else ""
 
 
 def latex(evaluation: Evaluation, *, published: bool = False) -> str:
-    """The same table in LaTeX, for the package booktabs."""
+    """The main table in LaTeX, for the package booktabs."""
     rows = _written(evaluation, _tex, lambda text: f"\\textbf{{{text}}}", published=published)
     head, *body = (" & ".join(row) + r" \\" for row in rows)
     lines = [
@@ -299,7 +296,7 @@ def latex(evaluation: Evaluation, *, published: bool = False) -> str:
 
 
 def _written(evaluation: Evaluation, plain: Write, bold: Write, *, published: bool) -> list[list[str]]:
-    """The cells in some language; of the best of a set the score is bold."""
+    """The cells, escaped by ``plain``, with the best scores in bold."""
     best = best_cells(evaluation)
     rows = []
     for number, row in enumerate(cells(evaluation, published=published)):

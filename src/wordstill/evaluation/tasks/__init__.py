@@ -1,1 +1,1 @@
-"""Tasks that score vectors as they are; a task is one class and one row."""
+"""Tasks without training; a task is one class and one row of ``TASKS``."""

@@ -1,4 +1,4 @@
-"""Relations between words: is d nearest to b - a + c, and how well does a pair illustrate a relation (SemEval-2012)?"""
+"""Analogy questions (a is to b as c is to d), and degrees of relational similarity (SemEval-2012 task 2)."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ PUNCTUATION = str.maketrans("", "", string.punctuation)
 
 
 class AnalogyTask(Task[Questions]):
-    """The share of questions whose answer is the nearest word.
+    """Accuracy: the share of questions whose answer is the nearest word.
 
-    A question is covered if the table has all four words. Under the rule ``skip`` only those count; under
-    ``mean`` and ``zero`` every question counts, and one whose answer is not in the table is wrong.
+    A question is covered if the table has all four words. With ``oov=skip`` only covered questions count; with ``mean``
+    and ``zero`` every question counts, and one whose answer is not in the table is wrong.
     """
 
     kind = "analogy"
@@ -80,7 +80,7 @@ class AnalogyTask(Task[Questions]):
 
 @dataclass(frozen=True, eq=False)
 class _Asked:
-    """The questions as numbers of different words, the word that is looked for last."""
+    """The questions as indices of distinct words; the last word of each is the one asked for."""
 
     words: tuple[str, ...]
     questions: Rows
@@ -105,7 +105,7 @@ def _form(word: str, rules: Protocol) -> str:
 
 
 def _right(asked: _Asked, found: Lookup, vectors: WordVectors, rules: Protocol) -> Floats:
-    """1 for a right answer, 0 for a wrong one, NaN for a question that is left out."""
+    """1 for a right answer, 0 for a wrong one, NaN for a skipped question."""
     questions = asked.questions
     answerable = found.usable[questions[:, :3]].all(axis=1) & found.known[questions[:, 3]]
     right = np.full(len(questions), np.nan if rules.oov in ("skip", "backoff") else 0.0)
@@ -143,9 +143,9 @@ FEWEST_RELATIONS = 2
 class RelationTask(Task[Relations]):
     """The mean over relations of Spearman's correlation between scores of pairs and human ratings.
 
-    A relation is the mean difference of the vectors of its typical pairs; a pair is scored by how its own
-    difference compares with that. Beside it stands the accuracy on the answers that the ratings were made
-    from: which of four pairs is the best example, and which the worst.
+    A relation is the mean difference of the vectors of its typical pairs; a pair is scored by comparing its own
+    difference with that. The part ``choices`` is the accuracy on the answers that the ratings were computed from: which
+    of four pairs is the best example, and which the worst.
     """
 
     kind = "relation"
@@ -174,7 +174,7 @@ class RelationTask(Task[Relations]):
 
 
 def _scores(relation: Relation, found: Lookup, protocol: Protocol) -> Floats:
-    """How well each rated pair fits the relation; NaN for those that are left out."""
+    """How well each rated pair fits the relation; NaN for skipped pairs."""
     usable = _marked(relation.prototypes, found, found.usable)
     typical = [pair for pair, marked in zip(relation.prototypes, usable) if marked]
     left_out = 0.0 if protocol.oov == "zero" else np.nan
@@ -209,16 +209,16 @@ def _correlation(relation: Relation, scores: Floats) -> float:
 
 
 def _choice_accuracy(relation: Relation, scores: Floats) -> float:
-    """The share of choices of the best and of the worst example that the scores make too."""
+    """The share of people's choices of the best and the worst example that the scores agree with."""
     pairs = np.array([choice.pairs for choice in relation.choices], dtype=np.int64).reshape(-1, 4)
-    told = scores[pairs]
-    complete = ~np.isnan(told).any(axis=1)
+    offered = scores[pairs]
+    complete = ~np.isnan(offered).any(axis=1)
     if not complete.any():
         return float("nan")
     chosen = np.array([(one.least, one.most) for one in relation.choices], dtype=np.int64)[complete]
     rows = np.arange(int(complete.sum()))
-    worst = pairs[complete][rows, told[complete].argmin(axis=1)]
-    best = pairs[complete][rows, told[complete].argmax(axis=1)]
+    worst = pairs[complete][rows, offered[complete].argmin(axis=1)]
+    best = pairs[complete][rows, offered[complete].argmax(axis=1)]
     return float(((worst == chosen[:, 0]).mean() + (best == chosen[:, 1]).mean()) / 2)
 
 

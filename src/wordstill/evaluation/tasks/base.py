@@ -1,9 +1,9 @@
-"""What a task is, and the table of tasks.
+"""The interface of tasks, and the registry ``TASKS``.
 
-A task belongs to one data set: it is made with the set's name, or with the path of a user's own file, and
-scores any number of tables. A new task is one class and one row: a subclass of ``Task``, which says what its
-sets must hold and how a user's own file is read, in ``TASKS`` or as an entry point of the group
-``wordstill.tasks``. A set says in the registry which task scores it; ``NAME:KIND`` asks for another one.
+A task is made for one data set, named or given as the path of a user's own file, and scores any number of tables. A new
+task is one class and one row: a subclass of ``Task`` that says what its sets must contain and how a user's own file is
+read, in ``TASKS`` or as an entry point of the group ``wordstill.tasks``. The registry of data sets says which task
+scores a set; ``NAME:KIND`` asks for another one.
 """
 
 from __future__ import annotations
@@ -30,27 +30,27 @@ Content = TypeVar("Content")
 
 
 class Reader(Interface):
-    """Reads a file; mypy would take a plain callable on a class for a method."""
+    """Reads a file. A protocol, because mypy would take a plain callable on a class for a method."""
 
     def __call__(self, path: Path, /) -> Any:
-        """What the file holds."""
+        """The content of a file."""
         ...
 
 
 class DatasetTask(ABC, Generic[Content]):
-    """What every task has: the data set that it belongs to.
+    """Base of all tasks: one data set.
 
     Args:
-        dataset: The name of a set of the registry, the path of an own file, or a loaded set.
+        dataset: The name of a set of the registry, the path of a user's own file, or a loaded set.
         progress: Show a bar with the rate and the time left while the task trains.
     """
 
     kind: ClassVar[str]
     """Its name in ``TASKS``."""
     needs: ClassVar[tuple[str, ...]]
-    """What a set must hold; any one of several."""
+    """What a set must contain; any one of several."""
     own_reader: ClassVar[Reader | None] = None
-    """Reads a user's own file; None where there can be none."""
+    """Reads a user's own file; None if there cannot be one."""
     trains: ClassVar[bool] = False
 
     def __init__(self, dataset: str | Path | LoadedDataset[Content], *, progress: bool = False) -> None:
@@ -74,7 +74,7 @@ class DatasetTask(ABC, Generic[Content]):
         return self.dataset.name
 
     def source(self, protocol: Protocol) -> Source:
-        """What a score says of where it comes from."""
+        """Where the task's scores come from."""
         dataset = self.dataset
         return Source(self.kind, dataset.name, self.metric, protocol, dataset.source, dataset.sha256)
 
@@ -102,16 +102,16 @@ class Task(DatasetTask[Content]):
     def run(self, vectors: WordVectors, protocol: str | Protocol = "default", seed: int = 0) -> Score:
         """Score a table; equal seeds give equal results.
 
-        The seed is that of the bootstrap, and of everything that a task draws or trains. What the table lacks
-        is no error: the score then has a ``problem`` and no value.
+        The seed is for the bootstrap and for all that a task samples or trains. A table that lacks too many words is
+        not an error: its score has a ``problem`` and no value.
         """
 
     @abstractmethod
     def words(self) -> tuple[str, ...]:
-        """The words that the task looks up, as they are published."""
+        """The words that the task looks up, as published."""
 
 
-# Named, not imported: tasks that train need packages that the others do not.
+# By name, not imported: tasks that train need more packages than the others.
 TASKS: Registry[type[DatasetTask[Any]]] = Registry(
     "kind of task",
     "wordstill.tasks",
@@ -146,8 +146,8 @@ def make_task(name: str | Path, *, progress: bool = False) -> Task[Any]:
     """The task of a data set.
 
     Args:
-        name: A set of the registry; ``NAME:KIND`` for another kind of task on it; ``KIND:PATH`` for a
-            file of the user's own; or the path of a file of pairs.
+        name: A set of the registry; ``NAME:KIND`` for another kind of task on it; ``KIND:PATH`` for a user's own file;
+            or the path of a file of pairs.
         progress: Show a bar with the rate and the time left while the task trains.
     """
     kind, given = resolve_name(name)
@@ -164,7 +164,7 @@ def task_class(kind: str) -> type[DatasetTask[Any]]:
     """The class of a kind of task.
 
     Raises:
-        MissingExtra: It trains, and a package that this needs is not installed.
+        MissingExtra: It trains, and a package for that is not installed.
     """
     try:
         return TASKS.find(kind)
@@ -173,7 +173,7 @@ def task_class(kind: str) -> type[DatasetTask[Any]]:
 
 
 def words_of(name: str | Path) -> tuple[str, ...]:
-    """The words of a data set: what a vocabulary needs for full coverage."""
+    """The words of a data set: a vocabulary with all of them has full coverage."""
     return make_task(name).words()
 
 
@@ -184,7 +184,7 @@ def _importable_tasks() -> Iterator[type[DatasetTask[Any]]]:
 
 
 def resolve_name(name: str | Path) -> tuple[str, str | Path]:
-    """The kind of the task, and what it is made with."""
+    """The kind of task that a name asks for, and the data set or file."""
     if isinstance(name, Path):
         return OWN_FILE_KIND, name
     if name in DATASETS:
@@ -193,7 +193,7 @@ def resolve_name(name: str | Path) -> tuple[str, str | Path]:
     if base in DATASETS:
         return kind, base
     kind, _, path = name.partition(":")
-    # A colon may also stand in the name of a file; and as text it may still be the name of a set, mistyped.
+    # A colon may also be part of a file name.
     if not path or Path(name).expanduser().exists():
         return OWN_FILE_KIND, name
     return kind, Path(path)

@@ -1,4 +1,4 @@
-"""Concept categorisation: do clusters of vectors agree with classes that people made?"""
+"""Concept categorization: do clusters of vectors agree with human classes?"""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ LINKAGES = (
 
 
 class CategorizationTask(Task[Categories]):
-    """Purity: the share of words that are in a cluster where their class is the most frequent one.
+    """Purity: the share of words in a cluster where their class is the most frequent one.
 
-    There are as many clusters as classes. The interval is over words, the clusters being kept.
+    There are as many clusters as classes. The interval is over words, with fixed clusters.
     """
 
     kind = "categorisation"
@@ -53,7 +53,7 @@ class CategorizationTask(Task[Categories]):
         content = self.dataset.content
         found = Lookup.of(content.words, vectors, protocol, split=True)
         numbers = found.numbers(content.words)
-        # A word of zeros is still a point that can be put into some cluster.
+        # With oov=zero, an absent word is a zero vector, which is clustered too.
         used = found.usable[numbers] if protocol.oov != "zero" else np.ones(len(numbers), dtype=np.bool_)
         coverage = Coverage(int(found.known[numbers].sum()), len(numbers))
         problem = _problem(
@@ -91,7 +91,7 @@ def _clusterings(block: Floats, count: int, seed: int) -> Iterator[Labels]:
         from sklearn.cluster import AgglomerativeClustering
     except ImportError as error:
         raise MissingExtra("scikit-learn", "eval", "Concept categorisation") from error
-    # The cosine of a row of zeros is not defined; a tiny constant keeps such a word apart from all others.
+    # The cosine of a zero vector is not defined; a tiny constant keeps such a word apart from all others.
     safe = np.where(block.any(axis=1, keepdims=True), block, np.finfo(np.float32).tiny)
     for linkage, metric in LINKAGES:
         model = AgglomerativeClustering(n_clusters=count, linkage=linkage, metric=metric)
@@ -105,7 +105,7 @@ def _kmeans(block: Floats, count: int, seed: int) -> Labels:
     except ImportError as error:
         raise MissingExtra("scikit-learn", "eval", "Concept categorisation") from error
     model = KMeans(n_clusters=count, n_init=STARTS, random_state=seed)
-    # Single precision halves the time of the largest set and changes clusters no more than the seed does.
+    # Single precision halves the time on the largest set and changes clusters no more than the seed does.
     return np.asarray(model.fit_predict(block.astype(np.float32)), dtype=np.int64)
 
 

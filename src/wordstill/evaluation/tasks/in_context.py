@@ -1,7 +1,7 @@
-"""Words in context: do their vectors, and those of sentences made of them, agree with what people say?
+"""Tasks for words in context, and for sentences made of them: WiC, USim, SCWS, CoSimLex, STS, PAWS.
 
-A task in context scores an encoder, not a table. The encoder gives vectors of several representations from
-one reading of each text; they are the tables of the evaluation.
+They score an encoder, not a table. The encoder reads each text once and gives vectors of several representations, which
+are the tables of the evaluation.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from wordstill.evaluation.tasks.base import Content, DatasetTask
 
 Unit = Literal["subwords", "words"]
 Vectors = Mapping[str, NDArray[np.float32]]
-"""For each representation unit vectors [n, dim]; zeros for what has no subword."""
+"""Unit vectors [n, dim] by representation; zeros for anything without a subword."""
 Mask = NDArray[np.bool_]
 Scores = dict[str, dict[str, Score]]
 """By representation, then by the row of the report."""
@@ -57,13 +57,13 @@ class ContextEncoder(Interface):
 
 @dataclass(frozen=True)
 class ContextProtocol(Protocol):
-    """How the vector of a sentence is made, and how many pairs of sentences are read."""
+    """How a sentence vector is made, and how many pairs of sentences are read."""
 
     name: str = "default"
     unit: Unit = "subwords"
-    """What is averaged for a sentence; ``subwords`` as in Arase & Kajiwara 2021, or ``words``."""
+    """What is averaged for a sentence: ``subwords``, as in Arase & Kajiwara 2021, or ``words``."""
     max_pairs: int | None = None
-    """Most pairs of each sentence task, for a quick look; None takes all."""
+    """Maximum pairs of each sentence task, for a quick look; None takes all."""
 
     covered = "items whose words the tokenizer keeps"
 
@@ -81,14 +81,14 @@ class ContextProtocol(Protocol):
 
 
 def context_protocol(unit: Unit = "subwords", max_pairs: int | None = None) -> ContextProtocol:
-    """The protocol with these rules; its name says which are not the usual ones."""
+    """The protocol with these rules; its name says which are not the defaults."""
     changed = {"unit": unit, "max_pairs": max_pairs}
     rules = [f"{key}={value}" for key, value in changed.items() if value != getattr(ContextProtocol, key)]
     return ContextProtocol(f"default with {', '.join(rules)}" if rules else "default", unit=unit, max_pairs=max_pairs)
 
 
 class Row(NamedTuple):
-    """What one score of a representation is worked out from."""
+    """The items of one score of a representation."""
 
     representation: str
     items: ItemScores
@@ -104,7 +104,7 @@ class ContextTask(DatasetTask[Content]):
 
     @abstractmethod
     def rows(self, encoder: ContextEncoder, protocol: ContextProtocol) -> Iterator[Row]:
-        """What the scores of all representations are worked out from."""
+        """The items of the scores of all representations."""
 
     def run(self, encoder: ContextEncoder, protocol: ContextProtocol, seed: int = 0) -> Scores:
         """Score all representations; the seed is that of the bootstrap interval."""
@@ -124,7 +124,7 @@ class ContextTask(DatasetTask[Content]):
 
 
 class PairCosines(NamedTuple):
-    """Cosines of pairs for each representation, what people said, and which pairs have both sides."""
+    """Cosines of pairs by representation, human ratings, and which pairs have both sides."""
 
     cosines: dict[str, Floats]
     gold: Floats
@@ -141,7 +141,7 @@ class PairCosines(NamedTuple):
         return cls(cosines, gold, found[:half] & found[half:])
 
     def kept(self, name: str, otherwise: float = np.nan) -> Floats:
-        """The cosines of a representation; another value where a side is lost."""
+        """The cosines of a representation, with another value for pairs that lack a side."""
         return np.where(self.found, self.cosines[name], otherwise)
 
 
@@ -160,7 +160,7 @@ class ContextPairsTask(ContextTask[ContextParts]):
 
 
 class ContextSensesTask(ContextTask[ContextParts]):
-    """Accuracy of the threshold that is best on the development part, for pairs of one sense or two (WiC)."""
+    """Accuracy on pairs of one sense or two (WiC), with the threshold that is best on the development part."""
 
     kind = "context-senses"
     metric = "accuracy"
@@ -179,10 +179,10 @@ class ContextSensesTask(ContextTask[ContextParts]):
 
 
 class ContextChangeTask(ContextTask[ContextParts]):
-    """Pairs of words in two contexts (CoSimLex): the change of their similarity (1), and both of them (2).
+    """Word pairs in two contexts (CoSimLex): the change of similarity (1), and the similarity in both contexts (2).
 
-    Arase & Kajiwara 2021 take Pearson's correlation for 1 and Spearman's over all contexts for 2. Beside them
-    stand those of the official task: the uncentered correlation, and the harmonic mean of Pearson's and
+    As in Arase & Kajiwara 2021, 1 is Pearson's correlation and 2 is Spearman's over all contexts. The parts
+    ``official`` are those of the shared task: the uncentered correlation, and the harmonic mean of Pearson's and
     Spearman's.
     """
 
@@ -215,7 +215,7 @@ class ContextStsTask(ContextTask[SentencePairs]):
     needs = (SentencePairs.holds,)
 
     def rows(self, encoder: ContextEncoder, protocol: ContextProtocol) -> Iterator[Row]:
-        """One row each; beside it stands the mean weighted by the pairs of a sub-corpus."""
+        """One row each; the part ``weighted`` weights sub-corpora by their pairs."""
         data = thinned(self.dataset.content, protocol.max_pairs)
         pairs = sentence_cosines(encoder, data, protocol.unit)
         for name in encoder.names:
@@ -226,7 +226,7 @@ class ContextStsTask(ContextTask[SentencePairs]):
 
 
 class ParaphraseTask(ContextTask[ParaphraseParts]):
-    """Accuracy of the threshold that is best on the development part, for paraphrases (PAWS)."""
+    """Accuracy on paraphrases (PAWS), with the threshold that is best on the development part."""
 
     kind = "paraphrase"
     metric = "accuracy"
@@ -249,8 +249,8 @@ class ParaphraseTask(ContextTask[ParaphraseParts]):
 class WordCosinesTask(ContextTask[ParaphraseParts]):
     """Mean cosines between words of two sentences, as in Table 6 of Arase & Kajiwara 2021.
 
-    ``common`` are words of the same letters, ``different`` all others; N pairs of sentences are no
-    paraphrases, P pairs are. Punctuation is left out. They tell how vectors lie, not how good they are.
+    ``common`` are pairs of the same word, ``different`` all others; P pairs of sentences are paraphrases, N pairs are
+    not. Punctuation is left out. These cosines describe the space, not the quality of vectors.
     """
 
     kind = "word-cosines"
@@ -288,18 +288,18 @@ def sentence_cosines(encoder: ContextEncoder, data: SentencePairs, unit: Unit) -
 
 
 def best_threshold(cosines: Floats, gold: Floats, grid: Floats | None = None) -> float:
-    """The threshold from which on pairs count as the same, with the highest accuracy; of equals the lowest.
+    """The threshold with the highest accuracy; pairs at or above it count as the same. Ties go to the lowest.
 
     Args:
         cosines: Of pairs [n].
         gold: 1 for the same, 0 for different [n].
-        grid: Thresholds to try; None tries every one that makes a difference.
+        grid: Thresholds to try; None tries all that make a difference.
     """
     if grid is None:
         values = np.unique(cosines)
         grid = np.concatenate([[values[0]], (values[1:] + values[:-1]) / 2, [values[-1] + 1.0]])
     order = np.argsort(cosines, kind="stable")
-    # Right are the pairs below the threshold that are different, and those from it on that are the same.
+    # Correct are different pairs below the threshold and equal pairs at or above it.
     different_below = np.concatenate([[0], np.cumsum(gold[order] == 0)])
     same_from = np.concatenate([[0], np.cumsum(gold[order][::-1] == 1)])[::-1]
     below = np.searchsorted(cosines[order], grid, side="left")
@@ -313,7 +313,7 @@ def correct(cosines: Floats, gold: Floats, threshold: float) -> Floats:
 
 
 def uncentered_pearson(gold: Floats, predicted: Floats) -> float:
-    """The cosine of two rows of numbers: Pearson's correlation without taking means away."""
+    """Pearson's correlation without subtracting means, which is the cosine of two rows of numbers."""
     scale = float(np.sqrt((gold @ gold) * (predicted @ predicted)))
     return float(gold @ predicted) / scale if scale > 0 else float("nan")
 
@@ -325,7 +325,7 @@ def harmonic_correlation(gold: Floats, predicted: Floats) -> float:
 
 
 def thinned(data: SentencePairs, limit: int | None) -> SentencePairs:
-    """At most so many pairs, spread evenly, so that every sub-corpus has some."""
+    """At most ``limit`` pairs, spread evenly, so that every sub-corpus has some."""
     if limit is None or len(data) <= limit:
         return data
     step = -(-len(data) // limit)
@@ -342,7 +342,7 @@ def _official(metric: str, items: ItemScores, measure: Callable[[Floats, Floats]
 def _word_sums(
     encoder: ContextEncoder, first: Sequence[str], second: Sequence[str]
 ) -> tuple[Floats, dict[str, Floats]]:
-    """[n, 2] of each pair of sentences: pairs of common and of different words, and sums of their cosines."""
+    """[n, 2] pairs of common and of different words in each pair of sentences, and their summed cosines."""
     words, vectors, offsets = encoder.words((*first, *second))
     counts = np.zeros((len(first), 2))
     sums = {name: np.zeros((len(first), 2)) for name in vectors}

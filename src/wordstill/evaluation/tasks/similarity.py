@@ -1,4 +1,4 @@
-"""Similarity of words, and of sentences made of their vectors: do cosines order pairs as people do?"""
+"""Similarity of words and of sentences (STS): correlations of cosines with human scores."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class SimilarityTask(Task[WordPairs]):
         return make_score(self.source(protocol), items, coverage, correlation_problem(coverage, items, protocol), seed)
 
     def similarities(self, vectors: WordVectors, protocol: str | Protocol = "default") -> Floats:
-        """The cosine of every pair of the set, NaN for those that the protocol leaves out, shape (pairs,)."""
+        """The cosine of every pair of the set, NaN for skipped pairs, shape (pairs,)."""
         protocol = resolve(protocol)
         return self._cosines(self._lookup(vectors, protocol), protocol)
 
@@ -74,7 +74,7 @@ class SimilarityTask(Task[WordPairs]):
         return Lookup.of(self.words(), vectors, protocol, split=True)
 
     def _both(self, found: Lookup, marked: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Which pairs have two words that are marked, shape (pairs,)."""
+        """Which pairs have two marked words, shape (pairs,)."""
         pairs = self.dataset.content
         both: NDArray[np.bool_] = marked[found.numbers(pairs.first)] & marked[found.numbers(pairs.second)]
         return both
@@ -82,7 +82,7 @@ class SimilarityTask(Task[WordPairs]):
     def _cosines(self, found: Lookup, protocol: Protocol) -> Floats:
         pairs, unit = self.dataset.content, found.unit()
         first, second = unit[found.numbers(pairs.first)], unit[found.numbers(pairs.second)]
-        # Rounded so that equal cosines are ties: a word with itself is 1, whatever the last bit says.
+        # Rounded so that cosines that differ in the last bit are ties.
         cosines: Floats = np.round(np.einsum("pd,pd->p", first, second), DECIMALS)
         left_out = 0.0 if protocol.oov == "zero" else np.nan
         return np.where(self._both(found, found.usable), cosines, left_out)
@@ -91,8 +91,8 @@ class SimilarityTask(Task[WordPairs]):
 class StsTask(Task[SentencePairs]):
     """The mean over sub-corpora of Pearson's correlation between cosines of sentences and human scores.
 
-    A sentence is split and averaged as by `wordstill.vectors.sentences.SentenceEncoder`: the mean of the vectors
-    of its words, or SIF with a = 0.001, less the common component of the set's sentences.
+    Sentences are split and averaged as by `wordstill.vectors.sentences.SentenceEncoder`: the mean of the word vectors,
+    or SIF with a = 0.001, minus the common component of the set's sentences.
     """
 
     kind = "sts"
@@ -138,7 +138,7 @@ class SentenceVectors:
 
     @classmethod
     def of(cls, texts: Sequence[str], vectors: WordVectors, protocol: Protocol) -> SentenceVectors:
-        """Make the vectors of sentences."""
+        """The vectors of some sentences."""
         split, protocol = splitting(vectors, protocol)
         tokens = [split(text) for text in texts]
         found = Lookup.of((word for words in tokens for word in words), vectors, protocol)
@@ -156,9 +156,9 @@ class SentenceVectors:
 
 
 def splitting(vectors: WordVectors, protocol: Protocol) -> tuple[Callable[[str], Sequence[str]], Protocol]:
-    """How a table's sentences are split, and the rules under which their words are looked up.
+    """The function that splits sentences for a table, and the protocol for looking their words up.
 
-    The tokens of a table's own tokenizer are words of the table, whatever the protocol says about case.
+    Tokens of a table's own tokenizer are looked up as they are, whatever the protocol says about case.
     """
     if vectors.tokenizer is not None:
         return vectors.tokenizer.tokenize, replace(protocol, case="exact")

@@ -1,6 +1,5 @@
-"""Tasks that train: sentence classification, tagging, and the parent model trained further.
+"""Tasks that train: sentence classification, tagging, and fine-tuning of the teacher.
 
-Nothing is imported here: the registry of data sets uses the readers of this package, and training needs
-packages that reading does not. ``classification``, ``tagging`` and ``finetuned`` hold the tasks, ``config``
-their settings.
+``classification``, ``tagging`` and ``finetuned`` have the tasks, ``config`` their settings. Nothing is imported here,
+because training needs more packages than the rest of `wordstill.evaluation`.
 """

@@ -1,4 +1,4 @@
-"""What tasks that train share: three parts of a set, and a score over seeds with the settings that were chosen."""
+"""Base of the tasks that train: three parts of a set, and a score over seeds with the chosen settings."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ if TYPE_CHECKING:
 
 Settings = TypeVar("Settings", bound=Config)
 Predicted = tuple[list[Ids], dict[str, Any]]
-"""What each seed predicts for the targets of the test part, and the settings that were chosen."""
+"""Each seed's predictions for the test part, and the chosen settings."""
 NO_TEACHER = "the table does not name the model that it was distilled from; give one (--teacher)"
 
 
 @dataclass(frozen=True)
 class TrainedScore(Score):
-    """A score with the settings that were chosen on the development part."""
+    """A score with the settings chosen on the development part."""
 
     settings: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Frame:
-    """What every score of one run has in common."""
+    """What all scores of one run have in common."""
 
     source: Source
     coverage: Coverage
@@ -54,13 +54,13 @@ class Frame:
     def of_labels(
         self, gold: Ids, predicted: Sequence[Ids], classes: int, settings: Mapping[str, Any], seed: int
     ) -> TrainedScore:
-        """The accuracy, with macro-F1 beside it.
+        """Accuracy, with macro-F1 as a part.
 
         Args:
-            gold: Numbers of classes, (sentences,).
-            predicted: The same as each seed of training gave them.
-            classes: How many there are.
-            settings: What was chosen.
+            gold: Class numbers, (sentences,).
+            predicted: The predictions of each seed.
+            classes: Number of classes.
+            settings: The chosen settings.
             seed: Of the bootstrap.
         """
         macro = [POINTS * macro_f1(gold, guess, classes) for guess in predicted]
@@ -73,13 +73,13 @@ class Frame:
         return self._score(scores, items, len(gold), settings, seed, beside)
 
     def of_counts(self, counts: Ids, n: int, settings: Mapping[str, Any], seed: int) -> TrainedScore:
-        """A measure that is a ratio of sums over sentences: accuracy of words, or F1 of spans.
+        """A ratio of sums over sentences: word accuracy or span F1.
 
         Args:
             counts: (seeds of training, sentences, 2 or 3).
             n: Words or gold spans that the score is over.
-            settings: What was chosen.
-            seed: Of the bootstrap, which draws sentences.
+            settings: The chosen settings.
+            seed: Of the bootstrap, which samples sentences.
         """
         scores = [POINTS * float(value) for value in score_of(counts)]
         return self._score(scores, ItemScores.of_ratio(as_sums(counts)), n, settings, seed)
@@ -102,7 +102,7 @@ class Frame:
 
 
 def _deviation(scores: Sequence[float]) -> float | None:
-    """The standard deviation over seeds; one seed has none."""
+    """The standard deviation over seeds; None for a single seed."""
     return float(np.std(scores, ddof=1)) if len(scores) > 1 else None
 
 
@@ -113,40 +113,40 @@ def _seed_parts(metric: str, scores: Sequence[float], n: int) -> list[Part]:
 
 
 class Targets(typing.Protocol):
-    """The targets of three parts."""
+    """The labels or tags of the three parts."""
 
     @property
     def classes(self) -> int:
-        """How many different ones there are."""
+        """Number of distinct labels or tags."""
         ...
 
     @property
     def numbers(self) -> tuple[Ids, ...]:
-        """Of the training, development and test part."""
+        """Those of the training, development and test part, as numbers."""
         ...
 
     def score(self, frame: Frame, predicted: Sequence[Ids], settings: Mapping[str, Any], seed: int) -> TrainedScore:
-        """The score of what each seed predicts for the test part."""
+        """The score of each seed's predictions for the test part."""
         ...
 
 
 @dataclass(frozen=True, eq=False)
 class LabelTargets:
-    """One class for each sentence."""
+    """A class for each sentence."""
 
     names: tuple[str, ...]
     numbers: tuple[Ids, ...]
 
     @classmethod
     def of(cls, splits: Splits[str]) -> LabelTargets:
-        """Number the classes of the training part."""
+        """Number the labels by the classes of the training part."""
         names = tuple(sorted(set(splits.train.targets)))
         number = {label: place for place, label in enumerate(names)}
         return cls(names, tuple(np.array([number[label] for label in part.targets], dtype=np.int64) for part in splits))
 
     @property
     def classes(self) -> int:
-        """How many."""
+        """Number of classes."""
         return len(self.names)
 
     def score(self, frame: Frame, predicted: Sequence[Ids], settings: Mapping[str, Any], seed: int) -> TrainedScore:
@@ -156,7 +156,7 @@ class LabelTargets:
 
 @dataclass(frozen=True, eq=False)
 class TagTargets:
-    """One tag for each word."""
+    """A tag for each word."""
 
     coder: TagCoder
     numbers: tuple[Ids, ...]
@@ -171,11 +171,11 @@ class TagTargets:
 
     @property
     def classes(self) -> int:
-        """How many."""
+        """Number of tags."""
         return len(self.coder.tags)
 
     def score(self, frame: Frame, predicted: Sequence[Ids], settings: Mapping[str, Any], seed: int) -> TrainedScore:
-        """Accuracy of words or F1 of spans."""
+        """Word accuracy or span F1."""
         starts = np.cumsum([0, *map(len, self.gold)], dtype=np.int64)
         counts = np.stack(
             [self.coder.counts(self.gold, self.coder.decode(Sentences(tags, starts))) for tags in predicted]
@@ -184,7 +184,7 @@ class TagTargets:
 
 
 class Ready(NamedTuple):
-    """What is left to do once the words of a set were looked up."""
+    """A task whose words are looked up, ready to train."""
 
     coverage: Coverage
     problem: str | None
@@ -197,14 +197,14 @@ class TrainedTask(Task[Published[Any]], Generic[Settings]):
     """Trains on one part of a set, chooses settings on another, and is scored on the third.
 
     Args:
-        dataset: The name of a set of the registry, the path of an own file, or a set that was read already.
-        config: Settings; None takes the usual ones.
+        dataset: The name of a set of the registry, the path of a user's own file, or a loaded set.
+        config: Settings; None takes the defaults.
         progress: Show a bar with the rate and the time left.
     """
 
     trains = True
     usual: ClassVar[Config]
-    """The settings if none are given."""
+    """The default settings."""
     config: Settings
 
     def __init__(
@@ -219,20 +219,20 @@ class TrainedTask(Task[Published[Any]], Generic[Settings]):
 
     @property
     def tagged(self) -> bool:
-        """Whether words have the targets, not sentences."""
+        """Whether words have tags, rather than sentences labels."""
         return self.dataset.holds == TAGS
 
     @property
     def metric(self) -> str:
-        """``accuracy``, or ``span_f1`` where tags mark spans."""
+        """``accuracy``, or ``span_f1`` if tags mark spans."""
         return "span_f1" if self.tagged and are_spans(self.dataset.content.train.targets) else "accuracy"
 
     def words(self) -> tuple[str, ...]:
-        """Every different word of the set."""
+        """All distinct words of the set."""
         return distinct_words(self.dataset.content.sentences())
 
     def run(self, vectors: WordVectors, protocol: str | Protocol = "default", seed: int = 0) -> TrainedScore:
-        """Score a table; the seed is the first of training and that of the bootstrap."""
+        """Score a table; the seed is the first training seed and that of the bootstrap."""
         rules, splits = resolve(protocol), self._splits()
         ready = self._ready(vectors, rules, splits, seed)
         frame = Frame(self.source(rules), ready.coverage)
@@ -248,19 +248,19 @@ class TrainedTask(Task[Published[Any]], Generic[Settings]):
 
     @abstractmethod
     def _splits(self) -> Splits[Any]:
-        """The three parts."""
+        """The training, development and test part."""
 
     @abstractmethod
     def _ready(self, vectors: WordVectors, rules: Protocol, splits: Splits[Any], seed: int) -> Ready:
-        """Look the words up, if a table is scored, and say how to train."""
+        """Look up the words, if the task uses the table's vectors, and prepare training."""
 
 
 def running_words(splits: Splits[Any]) -> Coverage:
-    """All words of the parts: a model that reads text lacks none of them."""
+    """Full coverage of all words, for a model that reads text itself."""
     words = sum(len(sentence) for part in splits for sentence in part.sentences)
     return Coverage(words, words)
 
 
 def table_problem(coverage: Coverage) -> str | None:
-    """Why there can be no score: a table that knows nothing does not have the score of chance."""
+    """Why there is no score: a table without any of the words is not scored at chance level."""
     return None if coverage.used else f"none of the {coverage.total} running words is in the table"

@@ -1,4 +1,4 @@
-"""Sentence classification: how much of what a sentence is about do the vectors of its words tell?"""
+"""Sentence classification over word vectors: the convolutional classifier and the linear probe."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Floats = NDArray[np.float32]
 
 def mean_vectors(matrix: Floats, sentences: Sentences) -> Floats:
     """The mean vector of each sentence, (sentences, dim); zeros for one without words."""
-    # A row of zeros behind the last word, so that reduceat may be asked for the end.
+    # One more index, because reduceat takes starts up to the end.
     words = np.concatenate([sentences.rows, [0]])
     filled = sentences.lengths > 0
     means = np.zeros((len(sentences), matrix.shape[1]), dtype=np.float32)
@@ -42,17 +42,17 @@ def probe(
 ) -> tuple[Ids, dict[str, Any]]:
     """Choose the penalty on the development part, train on both parts, and predict.
 
-    Features are brought to mean 0 and deviation 1 over the part that is learnt from.
+    Features are standardized over the part that is trained on.
 
     Args:
-        train: Mean vectors and numbers of classes.
+        train: Mean vectors and class numbers of the training part.
         dev: The same of the development part.
-        test: Mean vectors.
+        test: Mean vectors of the test part.
         config: Penalties to choose from.
 
     Returns:
-        The class of each test sentence, and the settings: the chosen inverse strength, and whether the last
-        fit had converged after the given iterations.
+        The class of each test sentence, and the settings: the chosen inverse strength, and whether the last fit
+        converged within the given iterations.
     """
     accuracies = [
         float((_fitted(*train, strength, config).predict(dev[0]) == dev[1]).mean()) for strength in config.strengths
@@ -74,7 +74,7 @@ def _fitted(features: Floats, labels: Ids, strength: float, config: ProbeConfig)
         raise MissingExtra("scikit-learn", "eval", "The linear probe") from error
     model = make_pipeline(StandardScaler(), LogisticRegression(C=strength, max_iter=config.iterations))
     with warnings.catch_warnings():
-        # Whether the fit that counts has converged is kept with its score.
+        # Whether the final fit converged is recorded with its score.
         warnings.simplefilter("ignore", ConvergenceWarning)
         return model.fit(features, labels)
 
@@ -83,7 +83,7 @@ OfSentences = TypeVar("OfSentences", CnnConfig, ProbeConfig)
 
 
 class _SentenceTask(TrainedTask[OfSentences]):
-    """What both classifiers share: the parts and the vectors."""
+    """Base of both classifiers: the parts and the vectors."""
 
     needs = (LABELS,)
     own_reader = staticmethod(read_own_labelled)
@@ -111,10 +111,10 @@ class _SentenceTask(TrainedTask[OfSentences]):
 
 
 class ClassificationTask(_SentenceTask[CnnConfig]):
-    """Accuracy of the X2Static paper's convolutional classifier, with macro-F1 beside it.
+    """Accuracy of the X2Static paper's convolutional classifier, with macro-F1 as a part.
 
-    The number of epochs and the learning rate are chosen on the development part with the first seed; then
-    each seed trains on both parts and is scored on the test part. An own file has ``label sentence`` on each line.
+    The number of epochs and the learning rate are chosen on the development part with the first seed; then each seed
+    trains on both parts and is scored on the test part. A user's own file has ``label sentence`` on each line.
     """
 
     kind = "classification"
@@ -139,7 +139,7 @@ class ClassificationTask(_SentenceTask[CnnConfig]):
 class ProbeTask(_SentenceTask[ProbeConfig]):
     """Accuracy of logistic regression on the mean vector of a sentence: seconds instead of minutes.
 
-    Nothing is drawn in training, so there is one score and no deviation. Sets are divided as for `ClassificationTask`.
+    Training is deterministic, so there is one score and no deviation. Sets are divided as for `ClassificationTask`.
     """
 
     kind = "probe"

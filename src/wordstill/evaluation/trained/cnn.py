@@ -15,18 +15,17 @@ from wordstill.evaluation.trained.word_table import PADDING, Ids
 
 
 class ConvolutionalClassifier(nn.Module):
-    """Filters over windows of words, the largest value of each over the sentence, a linear layer.
+    """A convolution over windows of words, max pooling over the sentence, and a linear layer.
 
-    A convolution is linear, so each different word of a batch is multiplied by the filters once and the
-    products are added up over the windows: the same numbers as a convolution over all words, for fewer
-    products. On a GPU products cost less than finding the different words, for which the CPU would have to
-    wait. A window is centred on a word; outside the sentence stand zeros.
+    A convolution is linear, so each distinct word of a batch is multiplied by the filters once, and the products are
+    added up over the windows: the same result with fewer products. On a GPU, products cost less than finding the
+    distinct words, which would make the CPU wait. Windows are centered on words and padded with zeros.
 
     Args:
         matrix: Vectors, (rows, dim); the row ``PADDING`` is zeros.
-        classes: How many.
-        config: Its sizes.
-        once: Whether each different word of a batch is multiplied once only; by default not on a GPU.
+        classes: Number of classes.
+        config: Sizes.
+        once: Whether to multiply each distinct word of a batch once; by default not on a GPU.
     """
 
     def __init__(self, matrix: Tensor, classes: int, config: CnnConfig, *, once: bool | None = None) -> None:
@@ -51,18 +50,18 @@ class ConvolutionalClassifier(nn.Module):
         once = not rows.is_cuda if self.once is None else self.once
         windows = self._added_up(rows, words) if once else self._multiplied(rows)
         inside = rows[:, self.margin : self.margin + words] != PADDING
-        # After ReLU zero is the least value, so it can stand for windows outside the sentence.
+        # Zero is the smallest value after ReLU, so it can mask windows outside the sentence.
         pooled = (torch.relu(windows) * inside[:, :, None]).amax(dim=1)
         scores: Tensor = self.output(self.dropout(pooled))
         return scores
 
     def _multiplied(self, rows: Tensor) -> Tensor:
-        """Every window times all filters, (sentences, words, filters)."""
+        """The product of every window with all filters, (sentences, words, filters)."""
         windows = self._known(rows.unfold(1, len(self.filters), 1))
         return windows.flatten(2) @ self.filters.flatten(0, 1) + self.bias
 
     def _added_up(self, rows: Tensor, words: int) -> Tensor:
-        """The same from one product of each different word with each place of a window."""
+        """The same, from one product of each distinct word with each position of the filters."""
         distinct, places = torch.unique(rows, return_inverse=True)
         known = self._known(distinct)
         parts = (
@@ -72,16 +71,16 @@ class ConvolutionalClassifier(nn.Module):
         return sum(parts, self.bias)
 
     def _known(self, rows: Tensor) -> Tensor:
-        """Vectors; that of padding stays zeros where vectors are trained."""
+        """Vectors; padding stays zero even if vectors are trained."""
         return nn.functional.embedding(rows, self.vectors, padding_idx=PADDING)
 
 
 class ConvolutionTrainer(Classifier):
-    """Trains and asks ``ConvolutionalClassifier``.
+    """Trains a ``ConvolutionalClassifier`` and predicts with it.
 
     Args:
         matrix: Vectors, (rows, dim).
-        classes: How many.
+        classes: Number of classes.
         config: Sizes of the model and of a batch.
         device: Where it runs.
     """

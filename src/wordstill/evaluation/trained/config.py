@@ -1,4 +1,4 @@
-"""Settings of the trained tasks; the defaults are the papers' where the papers say."""
+"""Settings of the tasks that train; the defaults are the papers', if printed."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ class CnnConfig(Config):
     tuned: bool = False
     """Whether the vectors are trained too; the paper does not say."""
     scale: Scale = "unit"
-    """``unit`` brings every table to the same size by one factor; ``as-is`` leaves it."""
+    """``unit`` scales each table by one factor, so that all have the same mean square; ``as-is`` does not."""
     seeds: Count = 5
-    """Trainings with the chosen settings; their mean is the score."""
+    """Number of trainings with the chosen settings; their mean is the score."""
     split_seed: int = 0
-    """Draws the parts of a set that has no published ones; the same for every table."""
+    """Seed for dividing a set without published parts; the same for every table."""
     limit: Annotated[int | None, Range(1)] = None
-    """At most so many sentences of each part, for a quick try; None for all."""
+    """Maximum sentences of each part, for a quick trial; None takes all."""
     device: str = "auto"
 
     def __post_init__(self) -> None:
@@ -54,37 +54,37 @@ class ProbeConfig(Config):
     """Inverse strengths of the penalty to choose from on the development part."""
     iterations: int = 500
     split_seed: int = 0
-    """As in ``CnnConfig``: the same parts."""
+    """As in ``CnnConfig``."""
     limit: Annotated[int | None, Range(1)] = None
 
 
 @dataclass(frozen=True)
 class TaggerConfig(Config):
-    """A BiLSTM with a CRF and a character CNN, of the sizes of NCRF++ (Yang & Zhang 2018)."""
+    """A BiLSTM with a CRF and a character CNN, with the sizes of NCRF++ (Yang & Zhang 2018)."""
 
     hidden: Annotated[int, Range(2)] = 200
-    """Of both directions together."""
+    """Units of both directions together."""
     character_size: int = 30
     character_filters: int = 50
     dropout: Share = 0.5
     epochs: Count = 30
-    """At most; the epoch that is best on the development part is scored."""
+    """Maximum; the epoch that is best on the development part is scored."""
     patience: int = 5
-    """Stop after so many epochs without a better one."""
+    """Epochs without improvement after which training stops."""
     optimiser: Literal["adam", "sgd"] = "adam"
-    """``adam``, or ``sgd`` with the rate divided by 1 + 0.05 x epoch, as in NCRF++."""
+    """``adam``, or ``sgd`` with the learning rate divided by 1 + 0.05 x epoch, as in NCRF++."""
     learning_rate: Annotated[float, POSITIVE] = 2e-3
     batch: Count = 32
     """Sentences in a batch."""
     clip: Annotated[float | None, POSITIVE] = 5.0
-    """Longest gradient; None for any."""
+    """Maximum norm of the gradient; None does not clip."""
     tuned: bool = False
     """Whether the vectors are trained too."""
     digits_to_zero: bool = False
-    """Whether every digit becomes 0 before a word is looked up or spelled."""
+    """Whether every digit is read as 0."""
     absent: Literal["zeros", "random"] = "zeros"
-    """What a word that the table lacks gets under the rule ``skip``: zeros, or a random vector as in NCRF++, each
-    component uniform within the root of 3 / dim."""
+    """The vector of a word that the table lacks, with ``oov=skip``: zeros, or random as in NCRF++, uniform up to
+    sqrt(3 / dim)."""
     scale: Scale = "unit"
     seeds: Count = 3
     limit: Annotated[int | None, Range(1)] = None
@@ -98,7 +98,7 @@ class TaggerConfig(Config):
 
 @dataclass(frozen=True)
 class FinetunedConfig(Config):
-    """A language model that is trained further, with a linear layer on top."""
+    """A fine-tuned language model with a linear layer on top."""
 
     epochs: Annotated[tuple[int, ...], Range(1)] = (3, 4, 5, 6)
     learning_rates: Annotated[tuple[float, ...], POSITIVE] = (2e-5, 5e-5)
@@ -106,9 +106,9 @@ class FinetunedConfig(Config):
     dropout: Share = 0.1
     """Before the linear layer."""
     max_length: int = 128
-    """Subwords of a sentence that are read."""
+    """Subwords of the longest sentence; the rest is truncated."""
     frozen: bool = False
-    """Train the linear layer only."""
+    """Train only the linear layer."""
     seeds: Count = 3
     split_seed: int = 0
     limit: Annotated[int | None, Range(1)] = None
@@ -116,11 +116,7 @@ class FinetunedConfig(Config):
 
 
 def require_training(feature: str) -> None:
-    """Refuse to begin where a package is lacking.
-
-    Raises:
-        MissingExtra: It names the first package that is not installed.
-    """
+    """Raise `MissingExtra` if a package for training is not installed."""
     for package in ("torch", "transformers", "tokenizers"):
         if importlib.util.find_spec(package) is None:
             raise MissingExtra(package, "distill", feature)
@@ -138,7 +134,7 @@ NCRFPP = TaggerConfig(
     absent="random",
     scale="as-is",
 )
-"""As in NCRF++, which Context-to-Vec used: many more steps, and the vectors are trained too."""
+"""The settings of NCRF++, which Context-to-Vec used: many more steps, and the vectors are trained too."""
 
 FROZEN = FinetunedConfig(learning_rates=(1e-4, 3e-4, 1e-3), dropout=0.0, frozen=True)
-"""A sentence encoder as it is, with a linear layer: the rows SBERT-base-NLI and SRoBERTa-base-NLI of X2Static."""
+"""A frozen sentence encoder with a linear layer: the rows SBERT-base-NLI and SRoBERTa-base-NLI of X2Static."""

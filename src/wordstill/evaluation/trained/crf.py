@@ -1,8 +1,8 @@
 """A linear-chain conditional random field, exact and over whole batches.
 
-The sum over all rows of tags is worked out in probabilities that are scaled anew at every word (Rabiner
-1989), so one step is a product with the matrix of transitions. Its gradient is the marginals, from the same
-sweep run backwards: nothing of the recursion has to be recorded for differentiation.
+The partition function is computed by the scaled forward algorithm (Rabiner 1989), so a step is a product with the
+transition matrix. Its gradient is the marginals, from the backward algorithm: the recursion need not be recorded for
+differentiation.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from torch.autograd.function import once_differentiable
 
 
 class Crf(nn.Module):
-    """Transitions between tags, and into the first and out of the last.
+    """Scores of transitions between tags, of the first tag and of the last.
 
     Args:
-        tags: How many.
+        tags: Number of tags.
     """
 
     def __init__(self, tags: int) -> None:
@@ -28,12 +28,12 @@ class Crf(nn.Module):
         self.end = nn.Parameter(torch.empty(tags).uniform_(-0.1, 0.1))
 
     def loss(self, emissions: Tensor, tags: Tensor, lengths: Tensor) -> Tensor:
-        """The negative logarithm of the probability of rows of tags, (sentences,).
+        """The negative log-likelihood of tag sequences, (sentences,).
 
         Args:
             emissions: (sentences, words, tags).
-            tags: (sentences, words), any number behind the end of a sentence.
-            lengths: (sentences,), at least 1 each; on the CPU, so that it need not wait for a GPU.
+            tags: (sentences, words), anything after the end of a sentence.
+            lengths: (sentences,), at least 1 each; on the CPU, which then need not wait for a GPU.
         """
         there = lengths.to(emissions.device, non_blocking=True)
         weights = (self.transitions, self.start, self.end)
@@ -43,7 +43,7 @@ class Crf(nn.Module):
         return total - self._score(emissions, tags, there)
 
     def _score(self, emissions: Tensor, tags: Tensor, lengths: Tensor) -> Tensor:
-        """The score of one row of tags for each sentence."""
+        """The score of one tag sequence for each sentence."""
         inside = _inside(emissions, lengths)
         unary = emissions.gather(2, tags[:, :, None]).squeeze(2) * inside
         pairs = self.transitions[tags[:, :-1], tags[:, 1:]] * inside[:, 1:]
@@ -52,7 +52,7 @@ class Crf(nn.Module):
 
     @torch.no_grad()
     def decode(self, emissions: Tensor, lengths: Tensor) -> Tensor:
-        """The best row of tags of each sentence (Viterbi), (sentences, words); 0 behind its end."""
+        """The best tag sequence of each sentence (Viterbi), (sentences, words); 0 after its end."""
         steps = emissions.transpose(0, 1)
         inside = _inside(emissions, lengths).T
         best = self.start + steps[0]
@@ -64,7 +64,7 @@ class Crf(nn.Module):
         tag = (best + self.end).argmax(dim=1)
         rows = [tag]
         for step in range(len(steps) - 1, 0, -1):
-            # Behind the end of a sentence its last tag is carried along.
+            # After the end of a sentence, its last tag is carried along.
             came = origins[step - 1].gather(1, tag[:, None]).squeeze(1)
             tag = torch.where(inside[step], came, tag)
             rows.append(tag)
@@ -72,7 +72,7 @@ class Crf(nn.Module):
 
 
 class _LogPartition(torch.autograd.Function):
-    """The logarithm of the sum over all rows of tags of the exponential of their score, (sentences,)."""
+    """The logarithm of the partition function, (sentences,)."""
 
     @staticmethod
     def forward(
@@ -140,11 +140,11 @@ class _LogPartition(torch.autograd.Function):
 
 
 def _inside(emissions: Tensor, lengths: Tensor) -> Tensor:
-    """Which places are words, (sentences, words)."""
+    """Which positions are words, (sentences, words)."""
     return torch.arange(emissions.shape[1], device=lengths.device) < lengths[:, None]
 
 
 def _exponential(scores: Tensor) -> tuple[Tensor, Tensor]:
-    """Exponentials of scores less the highest, and the highest."""
+    """The exponentials of scores minus the highest, and the highest."""
     highest = scores.double().max()
     return (scores.double() - highest).exp(), highest

@@ -1,4 +1,4 @@
-"""A language model that is trained further, with a linear layer for sentences or for words."""
+"""Fine-tuning the teacher, or training a linear layer on it while it is frozen."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ LONGEST_GRADIENT = 1.0
 
 
 class ModelWithHead(nn.Module):
-    """The model, dropout and a linear layer; a frozen model is not trained, and has no dropout of its own."""
+    """The model, dropout and a linear layer; a frozen model is not trained, and stays in evaluation mode."""
 
     def __init__(self, model: nn.Module, width: int, classes: int, dropout: float, *, frozen: bool = False) -> None:
         super().__init__()
@@ -52,23 +52,23 @@ class ModelWithHead(nn.Module):
         self.head = nn.Linear(width, classes)
 
     def train(self, mode: bool = True) -> ModelWithHead:
-        """As usual, but a frozen model stays as it is used."""
+        """Set training mode, except for a frozen model."""
         super().train(mode)
         self.model.train(mode and not self.frozen)
         return self
 
 
 class FinetunedTrainer(Classifier):
-    """Trains and asks a model with a linear layer.
+    """Trains a model with a linear layer and predicts with it.
 
-    A sentence is the mean of the last states of its subwords, which suits encoders and decoders alike; a
-    word is the last state of its first subword.
+    A sentence is the mean of the last states of its subwords, which suits encoders and decoders alike; a word is the
+    last state of its first subword.
 
     Args:
-        model: A transformers model that gives hidden states; every training begins with a copy of it.
+        model: A transformers model that returns hidden states; every training starts from a copy of it.
         tokenizer: Its fast tokenizer.
-        name: What it is called.
-        classes: How many there are.
+        name: The model's name.
+        classes: Number of classes.
         config: Settings.
         device: Where it runs.
     """
@@ -90,7 +90,7 @@ class FinetunedTrainer(Classifier):
         self.model = model.to(torch.float32)
 
     def encode(self, sentences: Sequence[Words], targets: Ids, *, of_words: bool) -> ClassifiedRows:
-        """Sentences as subwords; what is longer than the limit is cut off."""
+        """Sentences as subwords, truncated at the limit."""
         prefix, suffix = self.tokenizer.prefix, self.tokenizer.suffix
         encoded = self.tokenizer.encode([" ".join(sentence) for sentence in sentences])
         rows = [
@@ -102,7 +102,7 @@ class FinetunedTrainer(Classifier):
         words = Spans.of_words(sentences)
         start, end = encoded.align(words.text, words.start, words.end)
         first = start - encoded.offsets[words.text]
-        # A word that was dropped or cut off is read at the beginning.
+        # A word that was dropped or truncated takes the state of the first position.
         places = np.where((start < end) & (first < self.room), first + len(prefix), 0)
         firsts = Sentences(places, np.searchsorted(words.text, np.arange(len(sentences) + 1)))
         return ClassifiedRows(Sentences.of(rows), targets, firsts)
@@ -141,9 +141,9 @@ class FinetunedTrainer(Classifier):
 
 
 class FinetunedTask(TrainedTask[FinetunedConfig]):
-    """Accuracy (of spans: F1) of the language model that vectors were distilled from.
+    """Accuracy, or span F1, of the fine-tuned language model that vectors were distilled from.
 
-    Of the table itself only the provenance is looked at.
+    Only the table's provenance is used.
 
     Args:
         dataset: As for ``ClassificationTask`` and ``TaggingTask``.
@@ -155,7 +155,7 @@ class FinetunedTask(TrainedTask[FinetunedConfig]):
 
     kind = "parent"
     needs = (LABELS, TAGS)
-    # A registered set has labels or tags, as its reader says; a file of a user's own has labels.
+    # A registered set has labels or tags; a user's own file has labels.
     own_reader = staticmethod(read_own_labelled)
     usual: ClassVar[Config] = FinetunedConfig()
 
@@ -180,7 +180,7 @@ class FinetunedTask(TrainedTask[FinetunedConfig]):
         teacher = self.teacher or recorded_teacher(vectors)
 
         def predict(targets: Targets) -> Predicted:
-            assert teacher is not None, "a problem says that there is none"
+            assert teacher is not None, "Ready has a problem without a teacher"
             return self._predict(teacher, splits, targets, seed)
 
         return Ready(running_words(splits), None if teacher else NO_TEACHER, predict)
@@ -200,7 +200,7 @@ class FinetunedTask(TrainedTask[FinetunedConfig]):
 
 
 class FrozenTask(FinetunedTask):
-    """The same with a model that stays as it is, under a linear layer."""
+    """The same with a frozen model; only the linear layer is trained."""
 
     kind = "frozen"
     usual = FROZEN

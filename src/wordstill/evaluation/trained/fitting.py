@@ -1,4 +1,4 @@
-"""Training small models: settings chosen on the development part, then one training for each seed."""
+"""Training loops: settings are chosen on the development part, then one model is trained for each seed."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ Data = TypeVar("Data")
 
 
 class Trainer(ABC, Generic[Data]):
-    """How one kind of model is made, and trained for a batch."""
+    """How to make one kind of model, and its loss on a batch."""
 
     device: torch.device
     clip: float | None = None
-    """Longest gradient, or None for any."""
+    """Maximum norm of the gradient; None does not clip."""
 
     @abstractmethod
     def new_model(self) -> nn.Module:
@@ -33,26 +33,26 @@ class Trainer(ABC, Generic[Data]):
 
     @abstractmethod
     def optimizer(self, model: nn.Module, learning_rate: float) -> torch.optim.Optimizer:
-        """What changes its weights."""
+        """The optimizer of a model."""
 
     @abstractmethod
     def losses(self, model: nn.Module, part: Data, random: np.random.Generator) -> Iterator[tuple[Tensor, int]]:
         """The loss of every batch of one epoch, with its number of sentences."""
 
     def rate(self, learning_rate: float, epoch: int) -> float:
-        """The learning rate in an epoch, counted from 1; it must not depend on how many are to come."""
+        """The learning rate in an epoch, counted from 1; it must not depend on the number of epochs."""
         return learning_rate
 
 
 @dataclass(frozen=True, eq=False)
 class ClassifiedRows:
-    """Sentences as rows of a table or as subwords, with numbers of classes or of tags."""
+    """Sentences as rows of a table or as subwords, with class or tag numbers."""
 
     sentences: Sentences
     targets: Ids
     """Of sentences, or of all words end to end."""
     firsts: Sentences | None = None
-    """The place of the first subword of each word in its sentence; None where sentences have the targets."""
+    """The position of each word's first subword in its sentence; None if sentences have the targets."""
 
     def __len__(self) -> int:
         return len(self.sentences)
@@ -63,7 +63,7 @@ class ClassifiedRows:
         return ClassifiedRows(self.sentences + other.sentences, targets, firsts)
 
     def targets_of(self, places: Ids) -> Ids:
-        """Places of the targets of some sentences, in order."""
+        """Indices of the targets of some sentences, in order."""
         if self.firsts is None:
             return places
         starts = self.firsts.starts
@@ -75,7 +75,7 @@ class Classifier(Trainer[ClassifiedRows]):
 
     config: CnnConfig | FinetunedConfig
     read_batches: ClassVar[int]
-    """How many times more sentences a batch has where nothing is trained."""
+    """How many times larger a batch is without training."""
 
     @abstractmethod
     def scores(self, model: nn.Module, part: ClassifiedRows, places: Ids) -> Tensor:
@@ -91,7 +91,7 @@ class Classifier(Trainer[ClassifiedRows]):
 
     @torch.inference_mode()
     def predict(self, model: nn.Module, part: ClassifiedRows) -> Ids:
-        """The number of the best class of each sentence or word."""
+        """The best class of each sentence or word."""
         predicted = np.zeros(len(part.targets), dtype=np.int64)
         for places in length_sorted(part.sentences.lengths, self.read_batches * self.config.batch, None):
             best = self.scores(model, part, places).argmax(dim=1)
@@ -99,41 +99,41 @@ class Classifier(Trainer[ClassifiedRows]):
         return predicted
 
     def accuracy(self, model: nn.Module, part: ClassifiedRows) -> float:
-        """The share of targets that are predicted."""
+        """The share of correct predictions."""
         return float((self.predict(model, part) == part.targets).mean())
 
 
 def on_gpu(device: torch.device) -> bool:
-    """Whether kernels are asked for ahead of time, so that fewer of them are better than fewer products."""
+    """Whether this is a GPU, where fewer kernels matter more than fewer products."""
     return device.type == "cuda"
 
 
 def on_device(numbers: Ids, device: torch.device) -> Tensor:
-    """Numbers as a tensor there; the CPU does not wait for what a GPU still has to do."""
+    """Numbers as a tensor on a device, copied without waiting for a GPU."""
     return torch.from_numpy(numbers).to(device, non_blocking=True)
 
 
 @dataclass(frozen=True)
 class Choice:
-    """The settings that were best on the development part."""
+    """The settings that are best on the development part."""
 
     learning_rate: float
     epochs: int
     dev: float
-    """How good they were there."""
+    """Their accuracy there."""
 
 
 def search_and_retrain(
     trainer: Classifier, parts: Sequence[ClassifiedRows], seed: int, title: str, *, progress: bool = False
 ) -> tuple[list[Ids], Choice]:
-    """Choose settings with the first seed, then train on two parts with every seed, and predict the third.
+    """Choose settings with the first seed, then train on two parts with every seed and predict the third.
 
     Args:
-        trainer: What is trained; its settings say what to choose from, and how many seeds.
+        trainer: The trainer; its config has the settings to choose from and the number of seeds.
         parts: The training, development and test part.
-        seed: The first one.
-        title: What the bar says.
-        progress: Whether it is shown.
+        seed: The first seed.
+        title: Title of the progress bar.
+        progress: Whether to show it.
     """
     (train, dev, test), schedule = parts, trainer.config
     everything = train + dev
@@ -160,7 +160,7 @@ def fit(
 ) -> nn.Module:
     """Train a new model; equal seeds give equal models on the CPU.
 
-    ``after_epoch`` is shown the model after every epoch, and says whether to go on.
+    ``after_epoch`` gets the model after every epoch and returns whether to continue.
 
     Raises:
         TrainingError: The loss became infinite or NaN.
@@ -181,26 +181,25 @@ def fit(
 def search(trainer: Classifier, train: ClassifiedRows, dev: ClassifiedRows, seed: int, bar: Any) -> Choice:
     """The number of epochs and the learning rate that are best on the development part.
 
-    The learning rate of an epoch does not depend on those to come, so a long training passes through every
-    shorter one: one training for each learning rate is the whole search. Of equals the first is taken, that
-    is, the shortest training.
+    The learning rate of an epoch does not depend on later epochs, so a long training contains all shorter ones, and one
+    training for each learning rate is the whole search. Ties go to the first, that is, the shortest training.
     """
     tried: list[Choice] = []
     schedule = trainer.config
     for rate in schedule.learning_rates:
 
-        def look(epoch: int, model: nn.Module, rate: float = rate) -> bool:
+        def record(epoch: int, model: nn.Module, rate: float = rate) -> bool:
             if epoch in schedule.epochs:
                 tried.append(Choice(rate, epoch, trainer.accuracy(model, dev)))
             return True
 
-        fit(trainer, train, Choice(rate, max(schedule.epochs), 0.0), seed, bar, look)
+        fit(trainer, train, Choice(rate, max(schedule.epochs), 0.0), seed, bar, record)
     return max(tried, key=lambda choice: choice.dev)
 
 
 @contextmanager
 def seeded(seed: int, device: torch.device) -> Iterator[None]:
-    """Everything that torch draws inside depends on the seed alone; what is drawn outside is as before."""
+    """Seed torch's random numbers inside the block, and restore their state after it."""
     with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
         torch.manual_seed(seed)
         yield

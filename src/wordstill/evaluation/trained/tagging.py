@@ -1,4 +1,4 @@
-"""Tagging: chunks, parts of speech and names, word by word."""
+"""Tagging with a BiLSTM-CRF: chunks, parts of speech and names."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ NCRFPP_PENALTY = 1e-8
 
 
 class CharacterCnn(nn.Module):
-    """The largest value of each filter over the characters of a word, (words, filters)."""
+    """A convolution over the characters of a word with max pooling, (words, filters)."""
 
     def __init__(self, kinds: int, size: int, filters: int) -> None:
         super().__init__()
@@ -58,12 +58,12 @@ class CharacterCnn(nn.Module):
         self.filters = nn.Conv1d(size, filters, kernel_size=3, padding=1)
 
     def forward(self, characters: Tensor) -> Tensor:
-        """Numbers of characters, (words, characters)."""
+        """Of character numbers (words, characters)."""
         if not characters.is_cuda:
             characters = characters[:, : max(1, int((characters != PADDING).sum(dim=1).max()))]
         values: Tensor = self.filters(self.table(characters).transpose(1, 2))
         outside = (characters == PADDING)[:, None, :]
-        # Of padding itself nothing may come, not even minus infinity.
+        # Padding alone gives zeros, not minus infinity.
         pooled = values.masked_fill(outside, -torch.inf).amax(dim=2)
         return torch.where(outside.all(dim=2), 0.0, pooled)
 
@@ -74,13 +74,13 @@ class Tagger(nn.Module):
     Args:
         matrix: Vectors, (rows, dim).
         surfaces: The words.
-        tags: How many.
-        config: Its sizes.
+        tags: Number of tags.
+        config: Sizes.
     """
 
     def __init__(self, matrix: Tensor, surfaces: Surfaces, tags: int, config: TaggerConfig) -> None:
         super().__init__()
-        # On a GPU spelling every word costs less than waiting until the different ones are found.
+        # On a GPU, spelling every word costs less than waiting until the distinct ones are found.
         self.once = not matrix.is_cuda
         self.vectors = nn.Parameter(matrix.clone() if config.tuned else matrix, requires_grad=config.tuned)
         self.rows = nn.Buffer(torch.from_numpy(surfaces.rows))
@@ -96,7 +96,7 @@ class Tagger(nn.Module):
     def forward(self, words: Tensor, lengths: Tensor) -> Tensor:
         """Scores (sentences, words, tags) for numbers of surfaces (sentences, words).
 
-        Lengths are on the CPU, the longest first: a batch that had to be sorted here would keep it waiting.
+        Lengths are on the CPU, the longest first, so that nothing waits for a GPU to sort the batch.
         """
         inputs = self.dropout(self._known(words))
         packed = pack_padded_sequence(inputs, lengths, batch_first=True)
@@ -112,12 +112,12 @@ class Tagger(nn.Module):
 
 
 class TaggingTrainer(Trainer[TaggedRows]):
-    """Trains and asks ``Tagger``.
+    """Trains a ``Tagger`` and predicts with it.
 
     Args:
         matrix: Vectors, (rows, dim).
         surfaces: The words.
-        tags: How many.
+        tags: Number of tags.
         config: Sizes of the model and of a batch.
         device: Where it runs.
     """
@@ -134,20 +134,20 @@ class TaggingTrainer(Trainer[TaggedRows]):
         return Tagger(self.matrix, self.surfaces, self.tags, self.config)
 
     def optimizer(self, model: nn.Module, learning_rate: float) -> torch.optim.Optimizer:
-        """Adam, or plain gradient descent as in NCRF++."""
+        """Adam, or SGD as in NCRF++."""
         trained = [weight for weight in model.parameters() if weight.requires_grad]
         if self.config.optimiser == "sgd":
             return torch.optim.SGD(trained, lr=learning_rate, weight_decay=NCRFPP_PENALTY)
         return torch.optim.Adam(trained, lr=learning_rate, fused=on_gpu(self.device))
 
     def rate(self, learning_rate: float, epoch: int) -> float:
-        """Constant with Adam; NCRF++ lets it fall."""
+        """Constant with Adam; it decays as in NCRF++ with SGD."""
         if self.config.optimiser == "adam":
             return learning_rate
         return learning_rate / (1 + NCRFPP_DECAY * (epoch - 1))
 
     def losses(self, model: nn.Module, part: TaggedRows, random: np.random.Generator) -> Iterator[tuple[Tensor, int]]:
-        """The loss of every batch of one epoch: a sum over sentences with ``sgd``, else their mean."""
+        """The loss of every batch of one epoch: the sum over sentences with ``sgd``, else the mean."""
         assert isinstance(model, Tagger)
         for places in self._longest_first(part, self.config.batch, random):
             words, lengths = self._batch(part.sentences, places)
@@ -185,7 +185,7 @@ def spelled(word: str, config: TaggerConfig) -> str:
 
 
 class BestEpoch:
-    """Early stopping on the development part, which keeps the weights of the best epoch."""
+    """Early stopping on the development part that keeps the weights of the best epoch."""
 
     def __init__(
         self, trainer: TaggingTrainer, coder: TagCoder, dev: TaggedRows, gold: tuple[Words, ...], patience: int
@@ -195,16 +195,16 @@ class BestEpoch:
         self.weights: dict[str, Any] = {}
 
     def train(self, part: TaggedRows, choice: Choice, seed: int, bar: Any) -> nn.Module:
-        """Train, and go back to the best epoch."""
+        """Train, and restore the best epoch."""
         model = fit(self.trainer, part, choice, seed, bar, self.after_epoch)
         model.load_state_dict(self.weights)
         return model
 
     def after_epoch(self, epoch: int, model: nn.Module) -> bool:
-        """Score an epoch, and say whether to go on."""
+        """Score an epoch, and return whether to continue."""
         counts = self.coder.counts(self.gold, self.coder.decode(self.trainer.predict(model, self.dev)))
         if self.stopping.best == 0:
-            # Until the first span is found there is nothing to lose patience with.
+            # Patience starts with the first span that is found.
             self.stopping.best = -math.inf
         if self.stopping.update(float(score_of(counts)), epoch):
             self.weights = copy.deepcopy(model.state_dict())
@@ -212,22 +212,22 @@ class BestEpoch:
 
 
 class TaggerInput(NamedTuple):
-    """Words as the tagger sees them."""
+    """Words as the tagger reads them."""
 
     surfaces: Surfaces
     numbers: list[list[list[int]]]
-    """Those of the surfaces of each sentence of each part."""
+    """The surface numbers of each sentence of each part."""
     matrix: NDArray[np.float32]
     """Their vectors, (rows, dim)."""
 
 
 class TaggingTask(TrainedTask[TaggerConfig]):
-    """F1 of spans, or the accuracy of tags where they are no spans, of a BiLSTM with a CRF.
+    """Span F1, or the accuracy of tags that are not spans, of a BiLSTM with a CRF.
 
-    Spans are learnt as BIOES. Each seed is trained on the training part, and its epoch that is best on the
-    development part is scored. Words that the table lacks are still read by their characters; under the rule
-    ``skip`` they have a vector of zeros, since every word must get a tag. An own file has a word and its tag on each
-    line, and a blank line between sentences.
+    Spans are learned as BIOES. Each seed trains on the training part, and its best epoch on the development part is
+    scored. Words that the table lacks are still read by their characters; with ``oov=skip`` their vector is zeros,
+    since every word must get a tag. A user's own file has a word and its tag on each line, and an empty line between
+    sentences.
     """
 
     kind = "tagging"
@@ -256,7 +256,7 @@ class TaggingTask(TrainedTask[TaggerConfig]):
         return Ready(coverage, table_problem(coverage), predict)
 
     def _predict(self, splits: Splits[Words], coder: TagCoder, given: TaggerInput, seed: int) -> Predicted:
-        """The numbers of the tags that each seed gives the test part, with the epochs that were kept."""
+        """Each seed's tags for the test part, as numbers, with the epochs that were kept."""
         require_training("The tagger")
         config, size = self.config, len(splits.train)
         trainer = TaggingTrainer(given.matrix, given.surfaces, len(coder.tags), config, choose_device(config.device))
@@ -277,18 +277,18 @@ class TaggingTask(TrainedTask[TaggerConfig]):
 
 
 class NcrfppTask(TaggingTask):
-    """The same with every setting of NCRF++, which the papers used: 100 epochs of small steps, vectors trained too."""
+    """The same with all settings of NCRF++, which the papers used: 100 epochs of small steps, vectors trained too."""
 
     kind = "ncrfpp"
     usual = NCRFPP
 
 
 class StatesTask(TaggingTask):
-    """The tagger over the last states of the model that vectors were distilled from, which stays as it is.
+    """The tagger over the last states of the frozen model that vectors were distilled from.
 
-    A word is the mean state of its subwords in its sentence (the rows BERT and GPT-2 of the papers' tables of
-    tagging); one that the tokenizer drops has zeros. Of the table only the provenance is looked at. Everything else is
-    as in `TaggingTask`. Memory: a vector for every running word of the set.
+    A word is the mean state of its subwords in its sentence (the rows BERT and GPT-2 of the papers' tables on tagging);
+    a word that the tokenizer drops is zeros. Only the table's provenance is used. Everything else is as in
+    `TaggingTask`. Memory: a vector for every running word of the set.
 
     Args:
         dataset: As for `TaggingTask`.
@@ -314,7 +314,7 @@ class StatesTask(TaggingTask):
         teacher = self.teacher or recorded_teacher(vectors)
 
         def predict(targets: TagTargets) -> Predicted:
-            assert teacher is not None, "a problem says that there is none"
+            assert teacher is not None, "Ready has a problem without a teacher"
             given = _running_input(splits, self.config, teacher)
             predicted, settings = self._predict(splits, targets.coder, given, seed)
             return predicted, {"teacher": teacher, **settings}
@@ -323,7 +323,7 @@ class StatesTask(TaggingTask):
 
 
 def word_states(teacher: str, sentences: Sequence[Words], device: str = "auto") -> NDArray[np.float32]:
-    """[words + 1, width] states of the running words of sentences after a row of zeros; their mean square is 1."""
+    """States [words + 1, width] of the running words of sentences, scaled to mean square 1, after a row of zeros."""
     model = Teacher.from_config(TeacherConfig(teacher, device))
     reader = StateReader(model, str(model.depth))
     matrix = np.zeros((1 + sum(map(len, sentences)), model.width), dtype=np.float32)
@@ -334,7 +334,7 @@ def word_states(teacher: str, sentences: Sequence[Words], device: str = "auto") 
 
 
 def _running_input(splits: Splits[Words], config: TaggerConfig, teacher: str) -> TaggerInput:
-    """Every running word is a surface of its own, since its vector is."""
+    """Input in which every running word is a surface of its own, because it has its own vector."""
     sentences = [sentence for part in splits for sentence in part.sentences]
     words = [spelled(word, config) for sentence in sentences for word in sentence]
     surfaces = Surfaces.of(words, range(1, len(words) + 1), _seen(splits, config))

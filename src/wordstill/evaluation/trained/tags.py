@@ -1,4 +1,4 @@
-"""Tags: spans of them, words and tags as numbers, and their scores (accuracy, macro-F1, F1 of spans)."""
+"""Tag sequences: spans, words and tags as numbers, and scores (accuracy, macro-F1, span F1)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ OUTSIDE = "O"
 
 
 class Span(NamedTuple):
-    """A run of words of one kind; ``end`` is the first place behind it."""
+    """A run of words of one kind; ``end`` is exclusive."""
 
     kind: str
     start: int
@@ -26,12 +26,12 @@ class Span(NamedTuple):
 
 
 def accuracy(gold: Ids, predicted: Ids) -> float:
-    """The share of items that are right."""
+    """The share of correct items."""
     return float((gold == predicted).mean())
 
 
 def macro_f1(gold: Ids, predicted: Ids, classes: int) -> float:
-    """The plain mean of the F1 of every class; a class that neither side has does not count."""
+    """The unweighted mean of the F1 of each class; a class on neither side does not count."""
     right = np.bincount(gold[gold == predicted], minlength=classes)
     sizes = np.bincount(gold, minlength=classes) + np.bincount(predicted, minlength=classes)
     present = sizes > 0
@@ -39,10 +39,10 @@ def macro_f1(gold: Ids, predicted: Ids, classes: int) -> float:
 
 
 def spans(tags: Sequence[str]) -> list[Span]:
-    """The spans of a row of tags, BIO or BIOES, by the rules of the CoNLL shared tasks.
+    """The spans of a tag sequence, BIO or BIOES, by the rules of the CoNLL shared tasks.
 
-    A row that no correct writer would make has spans too: ``I`` or ``E`` after another kind, after the end of
-    a span or after ``O`` begins one.
+    An invalid sequence has spans too: ``I`` or ``E`` begins one after another kind, after the end of a span or after
+    ``O``.
     """
     found: list[Span] = []
     start, before, kind_before = 0, OUTSIDE, ""
@@ -67,7 +67,7 @@ def to_bioes(tags: Sequence[str]) -> tuple[str, ...]:
 
 
 def span_counts(gold: Iterable[Sequence[str]], predicted: Iterable[Sequence[str]]) -> Ids:
-    """Spans that both sides have, of the gold side and of the predicted side, shape (sentences, 3)."""
+    """Numbers of spans: on both sides, gold, and predicted, shape (sentences, 3)."""
     rows = []
     for first, second in zip(gold, predicted, strict=True):
         true, guessed = set(spans(first)), set(spans(second))
@@ -76,11 +76,10 @@ def span_counts(gold: Iterable[Sequence[str]], predicted: Iterable[Sequence[str]
 
 
 def as_sums(counts: Ids) -> Floats:
-    """Counts as what a sentence adds to the sum above and to the one below, shape (..., 2).
+    """Numerator and denominator of the score, shape (..., 2).
 
     Args:
-        counts: (right, all) words, or (both, gold, predicted) spans, whose F1 is twice the first over the sum
-            of the others.
+        counts: (correct, all) words, or (both, gold, predicted) spans, whose F1 is 2 both / (gold + predicted).
     """
     if counts.shape[-1] == 2:
         return counts.astype(np.float64)
@@ -89,34 +88,34 @@ def as_sums(counts: Ids) -> Floats:
 
 
 def score_of(counts: Ids) -> Floats:
-    """Accuracy of words or F1 of spans over sentences, the axis before the last; 0 where there is nothing."""
+    """Word accuracy or span F1 over sentences (the axis before the last); 0 if there is nothing to count."""
     return ratios(as_sums(counts).sum(axis=-2))
 
 
 SPAN_MARKS = ("B-", "I-", "E-", "S-")
 UNSEEN_TAG = 0
 LONGEST_WORD = 40
-"""Characters of a word that are read."""
+"""Characters; the rest of a word is not read."""
 
 
 @dataclass(frozen=True, eq=False)
 class Surfaces:
-    """Every different word of a set, as it is written; number 0 is padding."""
+    """The distinct words of a set as written; number 0 is padding."""
 
     rows: Ids
     """The row of the vector of each, (surfaces,)."""
     characters: Ids
-    """Numbers of the characters of each, (surfaces, longest); 0 behind its end, 1 for those not seen."""
+    """Character numbers of each, (surfaces, longest); 0 is padding, 1 an unseen character."""
     kinds: int
-    """How many different characters there are, with those two."""
+    """Number of distinct characters, including those two."""
 
     @classmethod
     def of(cls, words: Sequence[str], rows: Sequence[int], seen: Iterable[str]) -> Surfaces:
         """Spell words.
 
         Args:
-            words: Different words.
-            rows: The row of the vector of each.
+            words: Distinct words.
+            rows: The row of each word's vector.
             seen: The words of the training part, whose characters are known.
         """
         alphabet = sorted(set("".join(seen)))
@@ -131,7 +130,7 @@ class Surfaces:
 
 @dataclass(frozen=True, eq=False)
 class TaggedRows:
-    """Sentences as numbers of surfaces, with numbers of tags."""
+    """Sentences as surface numbers, with tag numbers."""
 
     sentences: Sentences
     tags: Sentences
@@ -139,7 +138,7 @@ class TaggedRows:
 
 @dataclass(frozen=True)
 class TagCoder:
-    """The tags of a training part; spans are written as BIOES."""
+    """The tags of a training part; spans are coded as BIOES."""
 
     tags: tuple[str, ...]
     spans: bool
@@ -152,18 +151,18 @@ class TagCoder:
         return cls(tuple(sorted({tag for row in rows for tag in row})), spans)
 
     def numbers(self, part: Examples[Words]) -> Sentences:
-        """The tags of a part; one that the training part does not have counts as the first."""
+        """The tags of a part as numbers; a tag that is not in the training part counts as the first."""
         number = {tag: place for place, tag in enumerate(self.tags)}
         rows = [to_bioes(tags) if self.spans else tags for tags in part.targets]
         return Sentences.of([[number.get(tag, UNSEEN_TAG) for tag in row] for row in rows])
 
     def decode(self, tags: Sentences) -> list[Words]:
-        """Rows of tags by name."""
+        """Tag sequences by name."""
         names = [self.tags[number] for number in tags.rows]
         return [tuple(names[start:end]) for start, end in zip(tags.starts[:-1], tags.starts[1:])]
 
     def counts(self, gold: Sequence[Words], predicted: Sequence[Words]) -> Ids:
-        """What a score is worked out from, (sentences, 2 or 3): right and all words, or counts of spans."""
+        """The counts of a score, (sentences, 2 or 3): correct and all words, or `span_counts`."""
         if self.spans:
             return span_counts(gold, predicted)
         rows = [(sum(map(str.__eq__, true, guessed)), len(true)) for true, guessed in zip(gold, predicted, strict=True)]

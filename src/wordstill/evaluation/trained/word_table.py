@@ -1,4 +1,4 @@
-"""The vectors of the words of a set, gathered once, and sentences as rows of that small table."""
+"""The vectors of a data set's words, gathered once, and sentences as rows of that small table."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Sentences:
 
     @classmethod
     def of(cls, sentences: Sequence[Sequence[int]]) -> Sentences:
-        """Put sentences end to end."""
+        """Concatenate sentences."""
         starts = np.cumsum([0, *map(len, sentences)], dtype=np.int64)
         return cls(np.array([row for sentence in sentences for row in sentence], dtype=np.int64), starts)
 
@@ -53,7 +53,7 @@ class Sentences:
         return np.diff(self.starts)
 
     def padded(self, places: Ids, margin: int = 0, fill: int = PADDING) -> Ids:
-        """Some sentences as (sentences, longest + 2 margins), filled up where there is no word."""
+        """Some sentences padded to (sentences, longest + 2 margins)."""
         lengths = self.lengths[places]
         width = max(1, int(lengths.max()))
         filled = np.arange(width) < lengths[:, None]
@@ -65,7 +65,7 @@ class Sentences:
 
 @dataclass(frozen=True, eq=False)
 class WordTable:
-    """The vectors of the words of a set."""
+    """The vectors of a data set's words."""
 
     matrix: NDArray[np.float32]
     """Shape (rows, dim); row ``PADDING`` is zeros."""
@@ -88,14 +88,14 @@ class WordTable:
         """Gather the vectors of words.
 
         Args:
-            words: Different words, as published.
+            words: Distinct words, as published.
             vectors: The table to gather from.
-            protocol: How words are looked up, and what those get that are not found.
-            leave_out: Whether words that have no vector under the rules ``skip`` and ``backoff`` are left out
-                of their sentences; if not, theirs is zeros.
-            scale: ``unit`` multiplies everything by one number, so that the root of the mean square of a
-                component is 1: then one learning rate suits every table.
-            forms: Under what each word is looked up, if not as it is.
+            protocol: How words are looked up, and what absent words get.
+            leave_out: Whether words without a vector under ``skip`` and ``backoff`` are left out of their sentences;
+                otherwise they are zeros.
+            scale: ``unit`` multiplies everything by one number, so that the mean square of a component is 1, and one
+                learning rate suits every table.
+            forms: The form under which each word is looked up; None takes the word itself.
         """
         forms = words if forms is None else forms
         lookup = Lookup.of(forms, vectors, protocol)
@@ -111,7 +111,7 @@ class WordTable:
         )
 
     def with_random_absent(self, seed: int) -> WordTable:
-        """The same with random vectors for the words that the table of vectors lacks, of the spread of NCRF++."""
+        """The same with random vectors for the words that the table lacks, as in NCRF++."""
         matrix, bound = self.matrix.copy(), (3 / self.matrix.shape[1]) ** 0.5
         known = {self.rows[word] for word in self.known}
         absent = [row for row in dict.fromkeys(self.rows.values()) if row not in known]
@@ -119,27 +119,26 @@ class WordTable:
         return replace(self, matrix=matrix)
 
     def encode(self, sentences: Sequence[Words]) -> Sentences:
-        """Sentences as rows of the table; words without a row are left out."""
+        """Sentences as rows of the table, without words that have no row."""
         rows = self.rows
         return Sentences.of([[rows[word] for word in sentence if word in rows] for sentence in sentences])
 
     def coverage(self, sentences: Sequence[Words]) -> Coverage:
-        """How many running words the table of vectors has."""
+        """How many of the running words the table has."""
         known = sum(word in self.known for sentence in sentences for word in sentence)
         return Coverage(known, sum(map(len, sentences)))
 
 
 def distinct_words(sentences: Sequence[Words]) -> tuple[str, ...]:
-    """Every word once, in the order of first use."""
+    """The distinct words, in the order of first use."""
     return tuple(dict.fromkeys(word for sentence in sentences for word in sentence))
 
 
 def length_sorted(lengths: Ids, size: int, random: np.random.Generator | None) -> Iterator[Ids]:
-    """Places of sentences in batches of about the same length.
+    """Batches of sentence indices of similar length.
 
-    With a generator the sentences are mixed and sorted only inside pools of a few batches, and the batches of
-    a pool are mixed again: little padding, and another composition in every epoch. Without one everything is
-    sorted.
+    With a generator, sentences are shuffled, sorted inside pools of a few batches, and the batches of a pool are
+    shuffled again: little padding, and different batches in every epoch. Without one, all sentences are sorted.
     """
     if random is None:
         order = np.argsort(lengths, kind="stable")

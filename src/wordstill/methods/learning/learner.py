@@ -34,7 +34,7 @@ class LearnerConfig(Config):
     layer: int
     """Which layer's states."""
     negatives: Annotated[int, Range(1, 10_000)]
-    """Negatives for each target; for each centre in methods with windows."""
+    """Negatives for each target; for each center in methods with windows."""
     shared: Annotated[int, Range(0, 1_000_000)] = 1024
     """Draw so many negatives for all examples of a step together, with the weight of ``negatives`` for each
     example: a negative then meets many queries at once, which is faster and far less noisy. 0 draws for each
@@ -116,7 +116,7 @@ class Learner(Method):
         """[V, dim] the table as it is now."""
 
     def row_table(self, initial: Tensor) -> RowTable:
-        """A table of the vocabulary's words with the settings' optimiser."""
+        """A table of the vocabulary's words with the settings' optimizer."""
         if self.run.keeps_best:
             self.best = self.parts["best"] = Best(initial)
             self.curve = self.parts["curve"] = ScoreCurve(self.run.scored)
@@ -124,12 +124,12 @@ class Learner(Method):
         return RowTable(initial, RowOptimizer(self.config.optimiser), positives**-self.config.balance)
 
     def add_whitener(self, exponent: float | None) -> None:
-        """Whiten what is learnt from by the states that are seen; None leaves it as it is."""
+        """Whiten what is learned from by the states that are seen; None leaves it as it is."""
         if exponent is not None:
             self.whitener = self.parts["whitener"] = RunningWhitener(self.run.width, exponent, self.run.device)
 
     def whitened(self, values: Tensor) -> Tensor:
-        """[n, width] values as they are learnt from."""
+        """[n, width] values as they are learned from."""
         return values if self.whitener is None else self.whitener.transform(values)
 
     def observe(self, states: WordStates) -> None:

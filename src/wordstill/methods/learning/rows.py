@@ -117,7 +117,7 @@ class RowTable:
         return {"weights": self.weights, "steps": self.steps, **self.state}
 
     def merge(self, other: Accumulator) -> None:
-        """Refused: what two runs have learnt cannot be added.
+        """Refused: what two runs have learned cannot be added.
 
         Raises:
             UsageError: Always.

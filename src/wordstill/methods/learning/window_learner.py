@@ -51,14 +51,14 @@ class WindowConfig(LearnerConfig):
     right: Annotated[int | None, Range(0, 1_000)] = None
     """Words to the right, if not as many as to the left."""
     self_weight: Annotated[float, Range(0, 1_000_000)] = 6.0
-    """Weight of the pair of a word with itself beside those with its neighbours, which have 1; 0 leaves it
+    """Weight of the pair of a word with itself beside those with its neighbors, which have 1; 0 leaves it
     out."""
     objective: Objective = "pairwise"
     """Each pair for itself; or all in one score, summed or weighted by attention, whose weights can be held
     constant in a step."""
     negatives: int = 5
     drawn_for: DrawnFor = "window"
-    """Negatives are drawn for each centre; ``window`` gives them the weight that they would have if drawn for
+    """Negatives are drawn for each center; ``window`` gives them the weight that they would have if drawn for
     each pair."""
     subsample: float = 1e-5
     batch: int = 512
@@ -71,7 +71,7 @@ class WindowConfig(LearnerConfig):
     clip: Annotated[float | None, Range(0, 1_000_000, above=True)] = None
     """Largest norm of all gradients of a step together."""
     whiten: Annotated[float | None, Range(0, 1)] = 0.25
-    """Centre states and multiply them by this power of their inverse covariance before they are projected."""
+    """Center states and multiply them by this power of their inverse covariance before they are projected."""
     centre_table: bool = True
     """Take the mean vector of the most frequent words off all vectors at the end."""
 
@@ -132,7 +132,7 @@ class Step(NamedTuple):
 class WindowLearner(Learner):
     """Skip-gram with projected teacher states as centers: the rows of a window are pulled towards them.
 
-    Memory: the table (vocabulary x dim), the projection (dim x width) and the optimiser's state of both.
+    Memory: the table (vocabulary x dim), the projection (dim x width) and the optimizer's state of both.
     """
 
     config: WindowConfig
@@ -324,7 +324,7 @@ def projected(step: PairStep, projection: RowTable) -> Callable[..., None]:
 
 @dataclass(frozen=True)
 class Examples:
-    """B centers with P slots each. An empty slot names a row that another slot of the centre names too."""
+    """B centers with P slots each. An empty slot names a row that another slot of the center names too."""
 
     centers: Tensor
     """[B] numbers of the centers among the words of the batch."""
@@ -344,8 +344,8 @@ class Examples:
 class Windows:
     """Finds every known word of a running text with the known words around it in its sentence.
 
-    Frequent words are thinned out both as centers and as neighbours, as in word2vec; the text that the
-    teacher reads stays whole. Centres without any filled slot are left out.
+    Frequent words are thinned out both as centers and as neighbors, as in word2vec; the text that the
+    teacher reads stays whole. Centers without any filled slot are left out.
 
     Args:
         rule: What a window is.
@@ -387,6 +387,6 @@ class Windows:
 
 
 def _offsets(rule: WindowConfig) -> tuple[Tensor, Tensor]:
-    """Offsets of the slots from the centre [P], and their weights [P]."""
+    """Offsets of the slots from the center [P], and their weights [P]."""
     offsets = [place for place in range(-rule.window, rule.reach + 1) if place or rule.self_weight]
     return torch.tensor(offsets), torch.tensor([1.0 if place else rule.self_weight for place in offsets])
