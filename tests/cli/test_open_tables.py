@@ -48,6 +48,7 @@ def test_info_of_vectors(cli, vectors, table, teacher, store):
     assert facts["words"] == f"{len(table):,}"
     assert facts["dimensions"] == str(table.dim)
     assert facts["method"].startswith("ase.v1, ")
+    assert facts["lengths"] == "weights of the words in a sentence"
     assert facts["teacher"].startswith(str(teacher))
     assert Corpus.open(store).hash[:12] in facts["corpus"]
     assert len(facts["sha256"]) == len("0123456789ab...")

@@ -431,5 +431,5 @@ def test_the_target_of_sentence_may_be_the_models_own(store: Path, saved_teacher
 def test_a_text_of_few_sentences_is_warned_of(saved_teacher: Path, tmp_path: Path):
     (tmp_path / "tiny.txt").write_text("The river runs. The still stands.")
     teacher = TeacherConfig(str(saved_teacher), device="cpu", dtype="float32")
-    with pytest.warns(UserWarning, match="The text has 2 sentences, too few for what still fits to sentences"):
+    with pytest.warns(UserWarning, match="has 2 sentences, and the sentence regression of still needs 20"):
         distill(tmp_path / "tiny.txt", config=DistillConfig(("still", "ase"), teacher, VocabularyConfig(1)))

@@ -43,6 +43,12 @@ def test_labels(texts, expected):
     parse_specs(texts, METHODS)
 
 
+@pytest.mark.parametrize("kind", [METHODS["still"], METHODS["sentence"], METHODS["still.v1"]])
+def test_methods_are_found_by_the_name_that_tables_record(kind):
+    (spec,) = read_specs([kind.name], METHODS, DEPTH)
+    assert spec.kind is kind
+
+
 def test_settings_reach_the_method():
     (spec,) = read_specs(["ase:layer=1,subword=max"], METHODS, DEPTH)
     assert spec.kind is METHODS["ase"]

@@ -27,6 +27,8 @@ wordstill info store --verify"""
 
 HASH = re.compile("[0-9a-f]{64}")
 """Shown by its beginning; ``--json`` has all of it."""
+LENGTHS = {"sentence": "weights of the words in a sentence", "unit": "1", "raw": "as the method computes them"}
+"""What the recorded lengths of vectors mean."""
 
 
 def command(
@@ -186,6 +188,8 @@ def _origin(provenance: Mapping[str, Any]) -> dict[str, str]:
     for part in ("method", "teacher", "corpus", "vocabulary", "development", "versions"):
         if provenance.get(part) is not None:
             lines[part] = _flat(provenance[part])
+    if lengths := provenance.get("lengths"):
+        lines["lengths"] = LENGTHS.get(str(lengths), _flat(lengths))
     if "seed" in provenance:
         lines["seed"] = str(provenance["seed"])
     if cut := provenance.get("cut_sentences"):

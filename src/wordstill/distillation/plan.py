@@ -265,8 +265,8 @@ def free_memory(device: torch.device) -> int:
 def _warn_of_few_sentences(sentences: int, specs: Sequence[MethodSpec]) -> None:
     if few := [spec for spec in specs if sentences < spec.kind.least_sentences]:
         warnings.warn(
-            f"The text has {sentences:,} sentences, too few for what {few[0].label} fits to sentences; expected "
-            f"{few[0].kind.least_sentences} or more. Its vectors will say little.",
+            f"The text has {sentences:,} sentences, and the sentence regression of {few[0].label} needs "
+            f"{few[0].kind.least_sentences} or more. Its vectors will say little; use a longer text.",
             stacklevel=3,
         )
 

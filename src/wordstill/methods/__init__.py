@@ -80,23 +80,22 @@ def _request(text: str, methods: Registry[type[Method]]) -> MethodRequest:
     return MethodRequest(label, method, found.config, layers)
 
 
+_KINDS: dict[str, type[Method]] = {
+    "still": Still,
+    "sentence": Sentence,
+    "ase": Ase,
+    "decontextual": Decontextual,
+    "token-table": TokenTable,
+    "principal": Principal,
+    "x2static": X2Static,
+    "bert-skipgram": BertSkipgram,
+    "context-to-vec": ContextToVec,
+    "still.v1": StillV1,
+}
 METHODS: Registry[type[Method]] = Registry(
-    "method",
-    "wordstill.methods",
-    {
-        "still": Still,
-        "sentence": Sentence,
-        "ase": Ase,
-        "decontextual": Decontextual,
-        "token-table": TokenTable,
-        "principal": Principal,
-        "x2static": X2Static,
-        "bert-skipgram": BertSkipgram,
-        "context-to-vec": ContextToVec,
-        "still.v1": StillV1,
-    },
-    Method,
+    "method", "wordstill.methods", _KINDS, Method, aliases={kind.name: name for name, kind in _KINDS.items()}
 )
+"""Methods by name. The name that tables record, such as ``still.v5``, is found too while it is the current version."""
 
 __all__ = [
     "METHODS",
