@@ -132,6 +132,13 @@ class TestFolders:
         with pytest.raises(TeacherError, match=r"It holds: corpus.txt, notes.txt. Expected config.json"):
             Teacher.from_pretrained(tmp_path)
 
+    def test_a_gguf_file_is_to_be_unpacked(self, tmp_path, no_network):
+        (tmp_path / "small.Q4_1.gguf").write_bytes(b"GGUF")
+        for name in (tmp_path, tmp_path / "small.Q4_1.gguf"):
+            with pytest.raises(TeacherError, match=r"small.Q4_1.gguf is a GGUF file, .*gguf_file='small.Q4_1.gguf'"):
+                Teacher.from_pretrained(name)
+        assert no_network == []
+
     @pytest.mark.parametrize(
         "name", ["config.json", "model.safetensors", "tokenizer.json"],
     )  # fmt: skip

@@ -30,7 +30,7 @@ UNUSED = "pooler."
 EMBEDDED_NAMES = (NAME, f"sentence-transformers/{NAME}", "embedded")
 HUB_SECONDS = 4.0
 Pooled = Literal["mean", "first", "last"]
-POOLING_FILE = "1_Pooling/config.json"
+GGUF, POOLING_FILE = ".gguf", "1_Pooling/config.json"
 POOLINGS: Mapping[str, Pooled] = {
     "mean": "mean",
     "mean_tokens": "mean",
@@ -68,6 +68,8 @@ def load_model_and_tokenizer(name: str | Path, kind: ModelKind = "teacher") -> t
         if kind == "teacher" and is_elmo(folder):
             return load_elmo(folder)
         return _load(str(folder), name, kind, online=False)
+    if folder.is_file() and folder.suffix == GGUF:
+        raise TeacherError(_unpacking(folder, kind))
     if folder.is_file() or name.startswith((".", "/", "~")):
         what = "is a file" if folder.is_file() else "does not exist"
         raise TeacherError(f"Cannot load the {kind} {name!r}: it {what}. {_what_works(name, kind)}")
@@ -219,6 +221,8 @@ def _refuse_missing_weights(name: str, kind: ModelKind, missing: set[str], unuse
 def _explain(name: str, kind: ModelKind, error: Exception, *, online: bool) -> str:
     reason = in_one_line(error)
     folder = Path(name).expanduser()
+    if packed := sorted(folder.glob(f"*{GGUF}")):
+        return _unpacking(packed[0], kind)
     if folder.is_dir():
         found = ", ".join(sorted(path.name for path in folder.iterdir())[:8]) or "nothing"
         return (
@@ -229,6 +233,14 @@ def _explain(name: str, kind: ModelKind, error: Exception, *, online: bool) -> s
     return (
         f"Cannot load the {kind} {name!r}: it is no folder here, and the Hugging Face Hub {hub} "
         f"({reason}). {_what_works(name, kind)}"
+    )
+
+
+def _unpacking(packed: Path, kind: ModelKind) -> str:
+    return (
+        f"{packed} is a GGUF file, which cannot be read as a {kind}. Where the package gguf is installed, load model "
+        f"and tokenizer by transformers' from_pretrained(FOLDER, gguf_file={packed.name!r}), save both by "
+        "save_pretrained, and name that folder."
     )
 
 
