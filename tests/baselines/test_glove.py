@@ -117,8 +117,8 @@ def test_training_fits_the_logarithms_of_counts():
     assert losses[-1] < 0.02 * losses[0]
 
 
-def online(model: GloveModel, left, right, counts, order) -> tuple[np.ndarray, np.ndarray]:
-    """The authors' rule: a step for each cell, with the squares of all gradients before it."""
+def online(model: GloveModel, left, right, counts, order, scale=1.0) -> tuple[np.ndarray, np.ndarray]:
+    """A step for each cell, with the squares of all gradients before it; those of the authors' code are of steps."""
     tables = [table.double().numpy().copy() for table in model.tables]
     squares = [np.ones_like(table) for table in tables]
     for cell in order:
@@ -129,7 +129,7 @@ def online(model: GloveModel, left, right, counts, order) -> tuple[np.ndarray, n
         gradients = np.append(slope * two[:-1], slope), np.append(slope * one[:-1], slope)
         for table, square, row, gradient in zip(tables, squares, rows, gradients):
             table[row] -= 0.05 * gradient / np.sqrt(square[row])
-            square[row] += gradient**2
+            square[row] += (scale * gradient) ** 2
     return tables[0], tables[1]
 
 
@@ -156,6 +156,31 @@ def test_batches_learn_as_much_as_single_cells():
             model.step(first[chosen], second[chosen], values[chosen])
     assert expected < 0.3 * start
     assert loss([table.double() for table in model.tables]) < 1.1 * expected
+
+
+def test_squares_of_cells_are_those_of_the_authors_code():
+    generator = np.random.default_rng(2)
+    pairs = np.array([(one, two) for one in range(9) for two in range(one + 1, 9)])
+    counts = np.exp(generator.normal(2, 1, len(pairs)))
+    model, reference = (GloveModel(GloveConfig(dim=4, squares="cells"), 9, CPU, seed=0) for _ in range(2))
+    left, right = np.stack([pairs, pairs[:, ::-1]], axis=1).reshape(-1, 2).T
+    expected = online(reference, left, right, np.repeat(counts, 2), [*range(len(left))] * 20, scale=0.05)
+    for _ in range(20):
+        for pair, count in zip(pairs, counts):
+            # Both directions in one step: no row of a table is in both.
+            model.step(*torch.from_numpy(pair)[:, None], torch.tensor([count], dtype=torch.float32))
+    for table, slow in zip(model.tables, expected):
+        np.testing.assert_allclose(table.numpy(), slow, atol=2e-5)
+
+
+def test_a_frequent_row_steps_by_so_many_mean_steps_at_most():
+    steps = {}
+    for limit in (2.0, 100.0):
+        model = GloveModel(GloveConfig(dim=3, squares="cells", row_limit=limit), 2, CPU, seed=0)
+        before = model.tables[0][0].clone()
+        model.step(torch.zeros(6, dtype=torch.int64), torch.ones(6, dtype=torch.int64), torch.full((6,), 9.0))
+        steps[limit] = model.tables[0][0] - before
+    torch.testing.assert_close(3 * steps[2.0], steps[100.0])
 
 
 def test_windows_end_with_the_paragraph(make_text, tmp_path):

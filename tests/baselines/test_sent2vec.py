@@ -126,6 +126,23 @@ def model(make_text):
     return Sent2vecModel(config, text, CPU, seed=0)
 
 
+def test_in_the_order_of_targets_each_has_a_step_and_a_draw_of_its_own(make_text):
+    text = make_text(["a b c d e f g h."] * 3)
+    config = Sent2vecConfig(dim=5, buckets=BUCKETS, subsample=0, min_target_count=0, order="targets")
+    model = Sent2vecModel(config, text, CPU, seed=0)
+    sentences = [list(range(8)), [3], [2, 1, 0, 5, 4]]
+    words, owner = flat(sentences)
+    turns = list(model.turns(words, owner))
+    assert [turn.targets.tolist() for turn in turns] == [[word] for word in sentences[0] + sentences[2]]
+    # Words in the order of their sentence, and those n-grams that this draw has left.
+    assert all(turn.bags.rows[:8].tolist() == sentences[0] for turn in turns[:8])
+    assert len({tuple(turn.bags.rows.tolist()) for turn in turns[:8]}) > 1
+    for turn in turns:
+        assert model.step(turn, 0.5) > 0
+    # What a step has learnt is there in the next one.
+    assert model.step(turns[0], 0.5) < 11 * np.log(2)
+
+
 @pytest.mark.parametrize("longest", [1, 2, 3])
 def test_gradients_are_those_of_autograd(tables, model, longest):
     examples = examples_of(longest)

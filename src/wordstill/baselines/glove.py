@@ -7,7 +7,7 @@ from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Annotated, ClassVar, NamedTuple, TypeAlias
+from typing import Annotated, ClassVar, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 import torch
@@ -48,6 +48,11 @@ class GloveConfig(Config):
     """Learning rate of AdaGrad."""
     batch: Annotated[int | None, Range(1, 2**31 - 1)] = None
     """Cells in a step; None means 8,192 on a CPU and 65,536 on a GPU, or fewer if there are few cells."""
+    squares: Literal["batches", "cells"] = "batches"
+    """Whose squared gradients AdaGrad sums up: those of whole batches, or, as in the authors' code, the steps of single
+    cells, which fall much more slowly."""
+    row_limit: Annotated[float, Range(1, LARGEST)] = 8.0
+    """With ``cells``, a row that occurs more often in a batch steps by this many mean steps instead of the sum."""
 
 
 class Glove(Baseline):
@@ -68,7 +73,7 @@ class Glove(Baseline):
     Deviations: windows stay inside a paragraph; two occurrences of one word near each other count once, not
     from either side. AdaGrad steps once per batch of cells with the summed gradients of a row, where the
     authors' threads step once per cell. As in its own paper it accumulates squared gradients, the present one
-    included; the authors' code first multiplies them by the learning rate.
+    included; the authors' code first multiplies them by the learning rate (``squares=cells``).
 
     Example:
         >>> from wordstill.baselines import train
@@ -137,17 +142,27 @@ class GloveModel:
         rows = left, right
         found = gradients_of(self.tables[0][left], self.tables[1][right], counts, self.config)
         for table, squares, named, gradient in zip(self.tables, self.squares, rows, found[1:]):
-            distinct, place = torch.unique(named, return_inverse=True)
-            merged = torch.zeros(len(distinct), gradient.shape[1], device=self.device)
-            merged.index_add_(0, place, gradient)
-            spread = squares[distinct].addcmul_(merged, merged)
-            squares[distinct] = spread
+            distinct, place, times = torch.unique(named, return_inverse=True, return_counts=True)
+            merged = _added(gradient, place, len(distinct))
+            if self.config.squares == "batches":
+                spread = squares[distinct].addcmul_(merged, merged)
+                squares[distinct] = spread
+            else:
+                # The authors' order: a cell is divided by what there was before it.
+                spread = squares[distinct]
+                squares[distinct] += self.config.rate**2 * _added(gradient.square(), place, len(distinct))
+                merged *= (self.config.row_limit / times).clamp(max=1.0)[:, None]
             table[distinct] -= self.config.rate * merged / spread.sqrt_()
         return found.total
 
     def vectors(self) -> Tensor:
         """[words, dim] the sum of both tables, without biases."""
         return (self.tables[0] + self.tables[1])[:, :-1]
+
+
+def _added(rows: Tensor, place: Tensor, count: int) -> Tensor:
+    """[count, dim] the sums of the rows of each place."""
+    return torch.zeros(count, rows.shape[1], device=rows.device).index_add_(0, place, rows)
 
 
 class Gradients(NamedTuple):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, NamedTuple
+from typing import Annotated, ClassVar, Literal, NamedTuple
 
 import numpy as np
 import torch
@@ -48,6 +48,8 @@ class Sent2vecConfig(Config):
     row_limit: Annotated[float, Range(1, LARGEST)] = 8.0
     """A row that occurs more often in a batch steps by this many mean gradients instead of the sum, which is
     too long for frequent words. The authors step word by word, where each step corrects the last."""
+    order: Literal["batches", "targets"] = "batches"
+    """With ``targets``, a step and a draw of dropped n-grams for every target, as the authors do: many times slower."""
 
 
 class Sent2vec(Baseline):
@@ -73,7 +75,7 @@ class Sent2vec(Baseline):
     states in place of the mean.
     Deviations: n-grams are dropped once for all targets of a sentence, and those that contain the target are
     removed with it (the authors draw for each target, and replace it by a placeholder); sentences are
-    shuffled; a step sums the gradients of a row over a batch of sentences, but see ``row_limit``.
+    shuffled; a step sums the gradients of a row over a batch of sentences, but see ``row_limit`` and ``order``.
 
     Example:
         >>> from wordstill.baselines import train
@@ -92,11 +94,11 @@ class Sent2vec(Baseline):
         size = self.config.batch or (GPU_BATCH if device.type == "cuda" else CPU_BATCH)
         with self.meter(text.words * self.config.epochs, "words", self.config.rate) as meter:
             for words, sentence in self._batches(text, size):
-                examples = model.examples(words.to(device), sentence.to(device))
-                loss: Tensor | float = 0.0
-                if len(examples.targets):
-                    loss = model.step(examples, self.config.rate * (1 - meter.share)).double()
-                meter.advance(len(words), loss, len(examples.targets))
+                loss, targets = torch.zeros((), dtype=torch.float64, device=device), 0
+                for examples in model.turns(words.to(device), sentence.to(device)):
+                    loss += model.step(examples, self.config.rate * (1 - meter.share))
+                    targets += len(examples.targets)
+                meter.advance(len(words), loss, targets)
         vectors = model.sources.weights[: len(text.vocabulary)].cpu().numpy()
         return Trained(vectors, text.occurring)
 
@@ -127,9 +129,23 @@ class Sent2vecModel:
         self.keep = torch.from_numpy(keep).to(device)
         self.noise = torch.from_numpy(noise).to(device)
 
+    def turns(self, words: Tensor, sentence: Tensor) -> Iterator[Examples]:
+        """What is learnt from in one step each, of words [W], given the sentence of each, from 0 [W]."""
+        if self.config.order == "batches":
+            examples = self.examples(words, sentence)
+            if len(examples.targets):
+                yield examples
+            return
+        for own in torch.split(words, torch.bincount(sentence).tolist()):
+            alone = torch.zeros_like(own)
+            examples = self.examples(own, alone)
+            for one in range(len(examples.targets)):
+                positions, targets, negatives = (tensor[one : one + 1] for tensor in examples[1:])
+                yield Examples(self._bags(own, alone), positions, targets, negatives)
+
     def examples(self, words: Tensor, sentence: Tensor) -> Examples:
         """Sample targets and negatives of words [W], given the sentence of each, from 0 [W]."""
-        bags = make_bags(words, sentence, self.words, self.config, self._random(self.config.ngrams * len(words)))
+        bags = self._bags(words, sentence)
         # A word alone in its sentence has an empty context.
         has_context = torch.bincount(sentence)[sentence] > 1
         positions = torch.nonzero(has_context & (self._random(len(words)) < self.keep[words])).flatten()
@@ -147,6 +163,9 @@ class Sent2vecModel:
         self.targets.step(contexts, slots, coefficients, learning_rate)
         self.sources.apply(rows, source_gradients, learning_rate)
         return loss
+
+    def _bags(self, words: Tensor, sentence: Tensor) -> Bags:
+        return make_bags(words, sentence, self.words, self.config, self._random(self.config.ngrams * len(words)))
 
     def _negatives(self, targets: int) -> Tensor:
         count = targets * self.config.negatives
