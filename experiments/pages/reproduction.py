@@ -49,7 +49,7 @@ def _table(name: str, records: Sequence[Content]) -> str:
 
 
 def _origin(record: Content, table: Content) -> str:
-    alone = all(_is_baseline(row["system"]) for row in table["rows"])
+    alone = all(_has_no_teacher(row["system"]) for row in table["rows"])
     teacher = "No teacher" if alone else f"Teacher {table['teacher']}"
     return (
         f"{teacher}, {record['title']} ({table['words']:,} words and punctuation marks after the filter), "
@@ -65,12 +65,12 @@ def _rows(table: Content, sets: Sequence[str]) -> Iterable[tuple[str, str]]:
         key = row["printed_row"] or NO_ROW, row["system"]
         systems.setdefault(key, {})[row["dataset"]] = row
     for (printed, system), rows in systems.items():
-        title = f"`{system}`" if _is_baseline(system) else f"`{system}`, {table['teacher']}"
+        title = f"`{system}`" if _has_no_teacher(system) else f"`{system}`, {table['teacher']}"
         yield printed, _line(title, (_cell(rows.get(each)) for each in sets))
 
 
-def _is_baseline(system: str) -> bool:
-    return system.partition("-")[0] in BASELINES
+def _has_no_teacher(system: str) -> bool:
+    return system.startswith("own ") or system.partition("-")[0] in BASELINES
 
 
 def _line(title: str, cells: Iterable[str]) -> str:

@@ -37,6 +37,8 @@ def main() -> None:
         systems=tuple(options.system),
         lexicon=options.lexicon,
         workers=options.workers,
+        own=tuple((row, path) for row, _, path in (text.rpartition("=") for text in options.own)),
+        trees=tuple(options.trees),
         triples=options.triples,
         there=options.there,
         back=options.back,
@@ -77,6 +79,8 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--system", action="append", default=[], help="make only this one; may be repeated")
     parser.add_argument("--no-baselines", action="store_true")
     parser.add_argument("--lexicon", default=ReproduceConfig.lexicon)
+    parser.add_argument("--own", action="append", default=[], metavar="ROW=TABLE", help="score a table in a row")
+    parser.add_argument("--trees", action="append", default=[], help="CoNLL-U files, for Deps and SynGCN")
     parser.add_argument("--workers", type=int, default=1, help="threads of gensim")
     parser.add_argument("--triples", type=int, default=ReproduceConfig.triples, help="targets, for tables of meaning")
     parser.add_argument("--masked", help="masked language model, for tables of meaning")

@@ -32,6 +32,8 @@ def test_ours_stand_below_the_printed_row(tmp_path, monkeypatch):
     (folder / "b.json").write_text(json.dumps(record([best], teacher="other")))
     skipgram = row("fasttext-dim-768", "simlex999", 30.0, "skip-gram")
     (folder / "c.json").write_text(json.dumps(record([skipgram])))
+    own = row("own GloVe, 650 times the text", "rareword", 41.0, "GloVe, 650 times the text")
+    (folder / "d.json").write_text(json.dumps(record([own])))
     monkeypatch.setattr(reproduction, "RESULTS", tmp_path)
     page = reproduction.page()
     lines = page.splitlines()
@@ -39,5 +41,6 @@ def test_ours_stand_below_the_printed_row(tmp_path, monkeypatch):
     assert "54.6" in lines[printed]
     assert lines[printed + 1] == ("| `sentence x2static-paper`, tiny | – | – | 40.0 ± 0.3 [39.0, 41.0] (999) | – | – |")
     assert "70.0 [69.0, 71.0] (999, layer 3)" in page
-    assert "| `fasttext-dim-768` | – | – | 30.0" in page and "No teacher, A text" in page
+    assert "| `fasttext-dim-768` | – | – | 30.0" in page and page.count("No teacher, A text") == 2
+    assert "| `own GloVe, 650 times the text` | – | – | – | – | 41.0" in page
     assert "Not made: " in lines[-1] and "Sent2vec" in lines[-1] and "skip-gram" not in lines[-1]
