@@ -1,4 +1,4 @@
-"""The errors, by kind. A message says what, where, got and expected, and what to do."""
+"""All errors. A message says what was given, where, what was expected, and what to do."""
 
 from __future__ import annotations
 
@@ -8,36 +8,36 @@ from collections.abc import Iterable
 
 
 def in_one_line(error: BaseException) -> str:
-    """Kind and first line of another package's error, for our own message."""
+    """Type and first line of another package's error, for our own message."""
     return f"{type(error).__name__}: {error}".strip().split("\n")[0]
 
 
 class WordstillError(Exception):
-    """Base of all errors caused by the input, not by a bug; shown without a traceback."""
+    """Base of all errors caused by input rather than by a bug; shown without a traceback."""
 
     exit_code = 1
 
 
 class UsageError(WordstillError):
-    """A wrong setting: an unknown name, an output that exists, contradicting options."""
+    """An invalid setting: an unknown name, an existing output, contradictory options."""
 
     exit_code = 2
 
 
 class DataError(WordstillError):
-    """Text, a data set or a store that is damaged or in another format."""
+    """Text, a data set or a store that is missing, damaged or in the wrong format."""
 
 
 class FormatError(DataError):
-    """A file of vectors that is broken or of another format."""
+    """A file of vectors that is broken or in the wrong format."""
 
 
 class TeacherError(WordstillError):
-    """A model or tokenizer that cannot be loaded or used, or that gave non-finite states."""
+    """A model or tokenizer that cannot be loaded or used, or that gives non-finite states."""
 
 
 class TrainingError(WordstillError):
-    """A training that has diverged."""
+    """Training diverged."""
 
 
 class MissingExtra(WordstillError, ImportError):
@@ -55,7 +55,7 @@ class MissingExtra(WordstillError, ImportError):
         self.feature = feature
 
     def __reduce__(self) -> tuple[type[MissingExtra], tuple[str, str, str]]:
-        # Raised in worker processes, so it must survive the way back.
+        # Raised in worker processes, so it must be picklable.
         return MissingExtra, (self.package, self.extra, self.feature)
 
 
@@ -64,7 +64,7 @@ class PluginError(WordstillError):
 
 
 class Interrupted(WordstillError):
-    """The user stopped a run; what was read so far is saved if the run has a place for that."""
+    """The user stopped a run; finished work is saved if the run has an output."""
 
     exit_code = 130
 
@@ -79,7 +79,7 @@ def natural_order(name: str) -> list[str | int]:
 
 
 def unknown_name(kind: str, got: str, known: Iterable[str], hint: str = "") -> UsageError:
-    """An error for a name that is not in a table, with the nearest names that are."""
+    """An error for an unknown name, with the most similar known names."""
     names = sorted(known, key=natural_order)
     near = difflib.get_close_matches(got, names, n=3, cutoff=0.5)
     guess = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""

@@ -1,1 +1,1 @@
-"""What every room may use: files, text, settings, resuming, threads, progress. No torch."""
+"""Shared by all rooms: files, text, settings, resuming, threads, progress. No torch."""

@@ -1,8 +1,8 @@
-"""Readers of other people's C++ in a process of their own, so that their crash is an error and not our end.
+"""Running C++ libraries on untrusted files in a child process, so that a crash becomes an error.
 
-A function of ours yields messages as bytes; the parent gets them in order. Memory of the child is limited, and a
-child that says nothing for too long is ended. Whatever happens to it, the parent raises one clear error. A child that
-has done its work waits for more, since starting one takes a third of a second; it ends with its parent.
+A function yields messages as bytes, which the parent gets in order. The child's memory is limited, and it is ended if
+it sends nothing for too long. Whatever happens to it, the parent raises one clear error. A child that is done waits for
+more work, since starting one takes a third of a second; it ends with its parent.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ LENGTH_BYTES = 8
 LARGEST_MESSAGE = 1 << 32
 MOST_REQUESTS = 500
 LIBRARIES = 1 << 30
-"""Addresses that libraries reserve without using them."""
+"""Address space that libraries reserve without using it."""
 
 
 class _Child:
@@ -44,7 +44,7 @@ class _Child:
             stderr=subprocess.DEVNULL,
             # A buffer could hold a message that the wait for the next one does not see.
             bufsize=0,
-            # Ctrl-C is for the parent, which ends its child itself.
+            # Ctrl-C goes to the parent, which ends its child.
             start_new_session=True,
         )
 
@@ -55,15 +55,15 @@ class _Child:
         try:
             _pipe(self._process.stdin).write(text)
         except BrokenPipeError:
-            # It has died meanwhile; that is seen when its answer is read.
+            # The child is dead, which shows when its answer is read.
             return
 
     def message(self, seconds: float) -> bytes | None:
-        """The next message with its kind, nothing if the process has died, None if it says nothing in time."""
+        """The next message after its kind; empty if the process is dead, None after a timeout."""
         pipe = _pipe(self._process.stdout)
         if not select.select([pipe], [], [], seconds)[0]:
             return None
-        # What has begun to come is read to its end.
+        # A message that has begun is read to its end.
         length = int.from_bytes(_exactly(pipe, LENGTH_BYTES), "little")
         return _exactly(pipe, length) if length < LARGEST_MESSAGE else b""
 
@@ -72,7 +72,7 @@ class _Child:
         for pipe in (self._process.stdin, self._process.stdout):
             _pipe(pipe).close()
         try:
-            # One that has died of itself says so.
+            # A process that ended by itself has an exit code.
             code = self._process.wait(0.2)
         except subprocess.TimeoutExpired:
             self._process.kill()
@@ -83,7 +83,7 @@ class _Child:
 _idle: list[_Child] = []
 _guard = threading.Lock()
 if hasattr(os, "register_at_fork"):
-    # A process that was forked has the pipes of its parent's children, but they are not its own.
+    # A forked process has the pipes of its parent's children, which are not its own.
     os.register_at_fork(after_in_child=_idle.clear)
 
 
@@ -94,14 +94,14 @@ def contained(
     limits: Limits,
     error: type[DataError] = DataError,
 ) -> Iterator[bytes]:
-    """The messages of a function that runs in a process of its own.
+    """The messages of a function that runs in a child process.
 
     Args:
-        function: One at the top of a module, which is imported there.
-        arguments: Its arguments, which must be plain data.
+        function: At the top level of a module, which the child imports.
+        arguments: Its arguments; plain data.
         what: What it reads, for errors.
         limits: Memory and time.
-        error: Raised if the process dies; errors of ours that the function raises are raised here as they are.
+        error: Raised if the process dies; the function's own `WordstillError` is raised here unchanged.
     """
     process, answered, kept = _take(limits.child_bytes), False, False
     process.request(function, arguments)
@@ -119,7 +119,7 @@ def contained(
                     raise _failure(message[1:], what, error)
                 return
             elif process.requests > 1 and not answered:
-                # What was read before may have harmed it: another process decides.
+                # An earlier file may have corrupted this process: try again in a new one.
                 process.end()
                 process = _Child(limits.child_bytes)
                 process.request(function, arguments)
@@ -138,7 +138,7 @@ def _take(memory: int) -> _Child:
 
 
 def _keep(process: _Child) -> bool:
-    """Keep a process for the next request, in the place of the last one, unless it has served for too long."""
+    """Keep a process for the next request, in place of the last one, unless it has served many."""
     if process.requests >= MOST_REQUESTS:
         return False
     with _guard:
@@ -176,7 +176,7 @@ def _exactly(pipe: IO[bytes], size: int) -> bytes:
 
 
 def child() -> None:
-    """What the process does: run functions and write their messages to the pipe, which nothing else may use."""
+    """Main loop of the child: run functions and write their messages to the pipe, which nothing else may use."""
     memory = int(sys.argv[2])
     out, requests = os.fdopen(os.dup(1), "wb"), os.fdopen(os.dup(0), "rb")
     os.dup2(2, 1)
@@ -203,7 +203,7 @@ def child() -> None:
             send(FAILED, json.dumps([type(error).__name__, text]).encode())
         else:
             send(DONE)
-    # Without the interpreter's end: what damaged data have done to a library's memory does not matter any more.
+    # Without the interpreter's cleanup, which could crash if damaged data have corrupted a library's memory.
     os._exit(0)
 
 

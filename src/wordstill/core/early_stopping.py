@@ -10,7 +10,7 @@ from dataclasses import dataclass
 class Patience:
     """Early stopping by a score that should rise; negate a loss.
 
-    The fields are its whole state, so that a stopped run can be restored with ``Patience(**saved)``.
+    The fields are its whole state: a stopped run is restored with ``Patience(**saved)``.
 
     Example:
         >>> stopping = Patience(patience=2)
@@ -21,15 +21,15 @@ class Patience:
     """
 
     patience: int
-    """Steps without a better score after which to stop."""
+    """Steps without improvement after which to stop."""
     min_delta: float = 0.0
-    """A score must be better than the best by more than this."""
+    """Minimum improvement."""
     best: float = -math.inf
     best_step: int = 0
     step: int = 0
 
     def update(self, score: float, step: int) -> bool:
-        """Take the score of a step, counted from 1; whether it is the best so far."""
+        """Record the score of a step, counted from 1; returns whether it is the best so far."""
         self.step = step
         better = score > self.best + self.min_delta
         if better:

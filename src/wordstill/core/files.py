@@ -1,8 +1,8 @@
-"""Writing so that a killed run never leaves half a result: temporary name, sync, rename.
+"""Atomic writing: temporary name, sync, rename, so that a killed run never leaves half a result.
 
-At every moment the old result or the new one has the name, whole: a file is renamed over the old one, a folder
-changes places with it in one step where the system can. Temporary names cannot be guessed and are made without
-following links. Each is locked while its run lives, so that the next run can tell what a killed one left.
+At every moment, the path has the complete old or the complete new result: a file is renamed over the old one, a folder
+is exchanged with it in one step if the system can. Temporary names are random and made without following links. Each is
+locked while its run is alive, so that the next run can tell what a killed one left.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ HASH_BLOCK = 1 << 20
 TEMPORARY, OLD = "tmp", "old"
 LEFTOVER = re.compile(r"\.(.+)\.(tmp|old)-wordstill-[0-9a-f]{16}")
 LONGEST_NAME = 200
-"""Characters of a name that are taken into a temporary one: file systems allow 255 bytes."""
+"""Characters of a name that a temporary name keeps: file systems allow 255 bytes."""
 LINUX_EXCHANGE = MAC_SWAP = 2
 HERE = -100
 UNABLE = (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP)
@@ -36,20 +36,20 @@ UNABLE = (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP)
 
 @contextmanager
 def atomic_file(path: Path) -> Iterator[IO[bytes]]:
-    """Open a temporary file beside ``path`` for writing; it takes that name only if the block succeeds."""
+    """Open a temporary file beside ``path`` for writing; it is renamed to ``path`` only if the block succeeds."""
     with atomic_path(path) as temporary, temporary.open("wb") as handle:
         yield handle
 
 
 def write_file(path: Path, content: str | bytes) -> None:
-    """Write a file whole or not at all."""
+    """Write a file atomically."""
     with atomic_file(path) as handle:
         handle.write(content.encode() if isinstance(content, str) else content)
 
 
 @contextmanager
 def atomic_path(path: Path) -> Iterator[Path]:
-    """Give an empty temporary file beside ``path``; what is written there takes its place if the block succeeds."""
+    """Give an empty temporary file beside ``path``, which is renamed to ``path`` if the block succeeds."""
     with disk_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         with _temporary(path, folder=False) as temporary:
@@ -61,7 +61,7 @@ def atomic_path(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def atomic_folder(path: Path, *, overwrite: bool = False) -> Iterator[Path]:
-    """Give a temporary folder beside ``path``; it takes the name ``path`` only if the block succeeds."""
+    """Give a temporary folder beside ``path``, which is renamed to ``path`` if the block succeeds."""
     refuse_existing(path, overwrite=overwrite)
     with disk_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -72,9 +72,9 @@ def atomic_folder(path: Path, *, overwrite: bool = False) -> Iterator[Path]:
 
 
 def replace_folder(new: Path, path: Path) -> None:
-    """Sync a complete folder and give it the name ``path``; what had that name is deleted last.
+    """Sync a complete folder and rename it to ``path``; the old folder is deleted last.
 
-    Where the two change places, the old one is at ``new`` until it is deleted.
+    If the system can exchange names, the old one is at ``new`` until it is deleted.
     """
     sync_folder(new)
     if not os.path.lexists(path):
@@ -85,7 +85,7 @@ def replace_folder(new: Path, path: Path) -> None:
         _sync_names(path.parent)
         remove(new)
         return
-    # Between the two renames nothing has the name: the next run gives it back to the old one.
+    # If the run is killed between the two renames, the next one restores the old folder.
     old = path.rename(_beside(path, OLD))
     try:
         new.replace(path)
@@ -97,29 +97,29 @@ def replace_folder(new: Path, path: Path) -> None:
 
 
 def take_up_leftovers(folder: Path) -> None:
-    """Remove what killed runs left in a folder, once in a process; an old result without a new one comes back."""
+    """Remove what killed runs left in a folder, once per process; an old result without a new one is restored."""
     _sweep(folder, os.getpid())
 
 
 def user_cache(name: str) -> Path:
-    """The folder of this user for what can be had again: ``data``, ``words``, ``tiles``."""
+    """The user's cache folder for ``data``, ``words``, ``tiles`` and so on."""
     if base := os.environ.get("XDG_CACHE_HOME"):
         return Path(base) / "wordstill" / name
     try:
         home = Path.home()
     except RuntimeError:
-        # This user has none. Nothing can be written there, and whoever uses the cache says so.
+        # This user has no home: the cache cannot be written, which its users report.
         home = Path(os.devnull)
     return home / ".cache" / "wordstill" / name
 
 
 def path_text(path: Path) -> str:
-    r"""A path as text that any file can store: bytes of a name that are not UTF-8 are written as ``\xe4``."""
+    r"""A path as valid text: bytes that are not UTF-8 are written as ``\xe4``."""
     return os.fsencode(path).decode("utf-8", "backslashreplace")
 
 
 def refuse_existing(path: Path, *, overwrite: bool) -> None:
-    """Raise if ``path`` exists, other than as an empty folder, and the user did not ask to replace it."""
+    """Raise if ``path`` exists, other than as an empty folder, unless it may be replaced."""
     if path.exists() and not overwrite and not (path.is_dir() and not any(path.iterdir())):
         raise UsageError(f"{path} exists already. Choose another output, or add --overwrite (overwrite=True).")
 
@@ -165,7 +165,7 @@ def sync_folder(folder: Path) -> None:
 
 @contextmanager
 def disk_errors(path: Path) -> Iterator[None]:
-    """Turn the operating system's refusals while writing ``path`` into one clear error."""
+    """Turn operating system errors while writing ``path`` into one clear error."""
     try:
         yield
     except OSError as error:
@@ -177,7 +177,7 @@ def disk_errors(path: Path) -> Iterator[None]:
 
 @contextmanager
 def _temporary(path: Path, *, folder: bool) -> Iterator[Path]:
-    """A new file or folder beside ``path``, locked while this process lives, and gone after the block."""
+    """A new file or folder beside ``path``, locked while this process is alive, and removed after the block."""
     take_up_leftovers(path.parent)
     temporary, descriptor = _created(path, folder=folder)
     try:
@@ -198,17 +198,17 @@ def _created(path: Path, *, folder: bool) -> tuple[Path, int | None]:
                 return temporary, None
             descriptor = os.open(temporary, os.O_RDONLY | os.O_NOFOLLOW)
         else:
-            # The name is new: a link that somebody put there would be an error, not followed.
+            # The name is new: a link there would be an error, and is not followed.
             flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
             descriptor = os.open(temporary, flags, 0o666)
         if _hold(descriptor, unknown=True) and os.fstat(descriptor).st_nlink:
             return temporary, descriptor
-        # A run that started at this moment took it for a leftover.
+        # A run that just started has removed it as a leftover.
         os.close(descriptor)
 
 
 def _beside(path: Path, kind: str) -> Path:
-    """A hidden name that nobody can guess, in the same folder and so on the same disk."""
+    """A random hidden name in the same folder, and so on the same disk."""
     return path.with_name(f".{path.name[:LONGEST_NAME]}.{kind}-wordstill-{secrets.token_hex(8)}")
 
 
@@ -241,7 +241,7 @@ def _take_up(leftover: Path, path: Path, kind: str) -> None:
 
 
 def _hold(descriptor: int, *, unknown: bool) -> bool:
-    """Lock an open file or folder; False if another process has, and ``unknown`` where there are no such locks."""
+    """Lock an open file or folder; False if another process holds the lock, ``unknown`` if the system has no locks."""
     if sys.platform == "win32":
         return unknown
     import fcntl
@@ -256,7 +256,7 @@ def _hold(descriptor: int, *, unknown: bool) -> bool:
 
 
 def exchange_names(one: Path, other: Path) -> bool:
-    """Let two names change places in one step; False where the system cannot."""
+    """Exchange two names in one step; False if the system cannot."""
     rename = _system_exchange()
     if rename is None:
         return False
@@ -299,6 +299,6 @@ def _sync(path: Path) -> None:
 
 
 def _sync_names(folder: Path) -> None:
-    """Force to the disk which names a folder holds, where the system lets this user do so."""
+    """Sync the names in a folder to disk, if the system allows it."""
     with suppress(PermissionError):
         _sync(folder)

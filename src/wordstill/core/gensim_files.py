@@ -1,6 +1,6 @@
-"""Files of gensim's test data, which the demo and three data sets use: from the package, or from its wheel.
+"""Files of gensim's test data for the demo and three data sets: from the package, or from its wheel.
 
-gensim itself is not needed for them, and has no wheels for the newest versions of Python.
+gensim itself is not needed, and has no wheels for the newest versions of Python.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ FILES: Mapping[str, str] = {
 
 
 def gensim_folder() -> Path | None:
-    """The folder that has these files as gensim's package has them, None if there is none."""
+    """The folder with these files: gensim's package or the cache; None if there is neither."""
     spec = importlib.util.find_spec("gensim")
     # Importing gensim takes a second, and its files need no code.
     if spec is not None and spec.origin is not None and (Path(spec.origin).parent / FOLDER).is_dir():
@@ -39,7 +39,7 @@ def unpack_gensim(wheel: Path) -> Path:
     """Copy the files from a wheel of gensim into the user's cache; nothing is installed or run.
 
     Raises:
-        DataError: It is no such wheel, or a file in it is another one.
+        DataError: It is not such a wheel, or has other files.
     """
     target = user_cache("gensim") / FOLDER
     try:

@@ -1,8 +1,8 @@
-"""What every reader promises: whatever is wrong with the data is one error in one line, and no file costs too much.
+"""Safety of readers: any defect of a file becomes one error in one line, and limits bound what a file may cost.
 
-A file of a few bytes can claim or unpack to gigabytes, and a damaged one can keep a parser busy for ever. The
-defaults of `Limits` are far above what sound files need. ``--limits line_bytes=1GB,seconds=900``, or the same text in
-the environment variable ``WORDSTILL_LIMITS``, changes them for every reader.
+A file of a few bytes can claim or unpack to gigabytes, and a damaged one can keep a parser busy forever. The defaults
+of `Limits` are far above what valid files need. ``--limits line_bytes=1GB,seconds=900``, or the same text in the
+environment variable ``WORDSTILL_LIMITS``, changes them for every reader.
 """
 
 from __future__ import annotations
@@ -17,15 +17,14 @@ from typing import Any
 from wordstill.errors import DataError, UsageError, WordstillError, in_one_line, unknown_name
 
 CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
-"""What moves the cursor, changes the terminal, turns the direction of text or cannot be encoded; not tabs and line
-feeds."""
+"""Characters other than tabs and line feeds that control a terminal, change text direction or cannot be encoded."""
 VARIABLE = "WORDSTILL_LIMITS"
 UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9}
 NUMBER = re.compile(r"([0-9]+(?:\.[0-9]+)?) ?([kmg]?)b?", re.IGNORECASE)
 
 
 class ByUser(str):
-    """A name that the user gave, which a file could not have given."""
+    """A name given by the user, rather than by a file."""
 
     __slots__ = ()
 
@@ -34,8 +33,8 @@ class ByUser(str):
 def reading(what: object, error: type[DataError] = DataError, remedy: str = "Get the file again.") -> Iterator[None]:
     """Turn any exception while ``what`` is read into one error that names it.
 
-    Errors of ours pass, and so do warnings that a user has made errors. The original exception is the cause, so
-    that ``--debug`` shows where it came from.
+    `WordstillError` passes unchanged, and so do warnings that were turned into errors. The original exception is the
+    cause, so that ``--debug`` shows where it came from.
     """
     try:
         yield
@@ -52,7 +51,7 @@ def reading(what: object, error: type[DataError] = DataError, remedy: str = "Get
 
 
 def printable(text: str) -> str:
-    r"""Text for a terminal: what could control it is shown as an escape.
+    r"""Text for a terminal, with control characters as escapes.
 
     >>> printable("\x1b]0;title\x07word")
     '\\x1b]0;title\\x07word'
@@ -65,31 +64,31 @@ class Limits:
     """What reading one file may cost."""
 
     ratio: int | None = 100
-    """Most that data may grow: numbers as text shrink to a third, and hardly ever to a tenth. None: any."""
+    """Most bytes for each stored one: numbers as text shrink to a third, rarely to a tenth. None: any."""
 
     free_bytes: int = 256 << 20
-    """So much may come out of any file, however small it is."""
+    """Decompressed bytes that any file may have, however small it is."""
 
     memory_bytes: int = 256 << 20
-    """Most that a decompressor may reserve for its window."""
+    """Maximum window of a decompressor."""
 
     child_bytes: int = 1 << 30
-    """Memory of a process of its own that reads Parquet."""
+    """Memory of a child process that reads Parquet."""
 
     line_bytes: int = 16 << 20
-    """A longer line is no line."""
+    """Maximum length of a line."""
 
     page_bytes: int = 32 << 20
-    """Markup of one page, and whatever stands between two pages."""
+    """Markup of one page, or of anything between two pages."""
 
     page_elements: int = 100_000
     """XML elements of one page, or between two pages."""
 
     page_steps: int = 50_000_000
-    """Characters that the parser of a page looks at: brackets and tags that are never closed cost the whole page."""
+    """Characters that the parser of a page may visit: each bracket or tag that is never closed costs the whole page."""
 
     depth: int = 100
-    """XML elements inside each other."""
+    """Nesting of XML elements."""
 
     objects: int = 100_000_000
     """Instructions of a pickle."""
@@ -98,7 +97,7 @@ class Limits:
     """Links of a lexicon."""
 
     questions: int = 1_000_000
-    """Analogy questions that the pairs of a file make, every two of a section."""
+    """Analogy questions made from the pairs of a file, every two of a section."""
 
     dim: int = 1 << 20
     """Numbers of one vector."""
@@ -107,15 +106,15 @@ class Limits:
     """The longest word of a binary file."""
 
     seconds: float = 300.0
-    """Time that a process of its own may need for one block of rows."""
+    """Time that a child process may need for one block of rows."""
 
     @classmethod
     def chosen(cls, **defaults: Any) -> Limits:
-        """A reader's own limits, with what the user has changed."""
+        """The limits of a reader, with the user's changes."""
         return cls(**defaults | parse_limits(os.environ.get(VARIABLE, "")))
 
     def check(self, name: object, decompressed: int, stored: int, error: type[DataError] = DataError) -> None:
-        """Raise if so few bytes cannot honestly hold so many."""
+        """Raise if a file decompresses to far more bytes than it has stored."""
         if self.ratio is not None and decompressed > max(self.free_bytes, self.ratio * stored):
             raise error(
                 f"{name}: {stored:,} bytes unpack to more than {decompressed - 1:,}, over {self.ratio} times "
@@ -125,7 +124,7 @@ class Limits:
     def refuse(
         self, limit: str, found: float, where: str, unit: str = "bytes", error: type[DataError] = DataError
     ) -> None:
-        """Raise if there is more of something than a limit allows."""
+        """Raise if a number exceeds a limit."""
         most = getattr(self, limit)
         if found > most:
             raise error(f"{where} more than {most:,} {unit}. If the file is sound, {self.advice(limit)}")

@@ -1,8 +1,8 @@
-"""Files of object stores and other remote places, by the addresses of fsspec, such as ``s3://`` and ``hf://``.
+"""Object stores and other remote files, by fsspec addresses such as ``s3://`` and ``hf://``.
 
-What is read is copied whole into a cache, because readers map and seek. What is written is made in the cache first and
-uploaded when it is complete: a single file as one object, a folder file by file, and last of all a list of them with
-their checksums. Without that list there is no result, so an upload that was torn is never taken for one.
+Inputs are copied whole into a cache, because readers map and seek. Outputs are made in the cache and uploaded when
+complete: a single file as one object; a folder file by file, and last a list of its files with their checksums. A
+folder without that list is not a result, so an interrupted upload is never mistaken for one.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ MOST_TRIES = 3
 LIST = "wordstill-files.json"
 """The object that makes the others a result."""
 SHORTENED = re.compile(r"([A-Za-z][A-Za-z0-9+]+):/+(?=[^/])")
-"""How an address begins; a `Path` has lost one of its slashes. One letter is a drive."""
+"""Beginning of an address; a `Path` has lost one of its slashes. A single letter is a drive."""
 CLIENTS = {"s3": "s3fs", "s3a": "s3fs", "gs": "gcsfs", "gcs": "gcsfs", "hf": "huggingface_hub", "abfs": "adlfs"}
 
 
 def address_of(place: str | Path) -> str | None:
-    """The address that a user has named, also as a path; None if it is a path of this machine.
+    """The address in a text or `Path`; None if it is a local path.
 
     >>> address_of(Path("s3://bucket/vectors")), address_of("C:/vectors"), address_of("vectors")
     ('s3://bucket/vectors', None, None)
@@ -46,11 +46,11 @@ def is_address(text: str) -> bool:
 
 
 def fetch(address: str) -> list[tuple[str, Path]]:
-    """Addresses of the files behind an address, a pattern or a folder, in the order of their names, with local copies.
+    """The files at an address, pattern or folder in the order of their names: address and local copy of each.
 
     Raises:
         MissingExtra: The package for this kind of address is not installed.
-        DataError: There is nothing, or it cannot be read.
+        DataError: There is no file, or it cannot be read.
     """
     store, path = open_store(address)
     with store_errors(address, "read"):
@@ -63,7 +63,7 @@ def fetch(address: str) -> list[tuple[str, Path]]:
 
 
 def fetch_result(address: str) -> Path | None:
-    """The local copy of a result that `Output` has uploaded; None if there is none at this address."""
+    """A local copy of a result that `Output` uploaded; None if there is none at this address."""
     store, path = open_store(address)
     listed = _read_list(store, path, address)
     if listed is None:
@@ -83,7 +83,7 @@ def local_input(place: str | Path) -> str | Path:
 
 
 def local_copy(place: str | Path) -> Path:
-    """A file or a result on this machine, copied here if it is at an address."""
+    """A local path to a file or result, which is copied if it is remote."""
     address = address_of(place)
     if address is None:
         return Path(place)
@@ -96,29 +96,29 @@ def local_copy(place: str | Path) -> Path:
 
 
 def is_made(place: str | Path) -> bool:
-    """Whether there is a complete result at a path or an address."""
+    """Whether a path or address has a complete result."""
     address = address_of(place)
     return Path(place).exists() if address is None else _read_list(*open_store(address), address) is not None
 
 
 def shown(place: str | Path) -> str:
-    """A place as the user has written it."""
+    """A path or address as the user wrote it."""
     return address_of(place) or str(place)
 
 
 @dataclass(frozen=True)
 class Output:
-    """Where a result goes: a path, or an address, for which it is made in the cache."""
+    """Where a result goes: a local path; for an address, it is in the cache."""
 
     path: Path
     address: str | None = None
 
     @classmethod
     def at(cls, place: str | Path, *, overwrite: bool = False) -> Output:
-        """An output that a user has named.
+        """The output at a path or address.
 
         Raises:
-            UsageError: There is a result at the address already, and it is not to be replaced.
+            UsageError: There is a result at the address, and it may not be replaced.
         """
         address = address_of(place)
         if address is None:
@@ -135,10 +135,10 @@ class Output:
         return cls(local, address)
 
     def publish(self) -> Path:
-        """Upload what was made, if that was asked for; where it is on this machine.
+        """Upload the result if it has an address; returns its local path.
 
         Raises:
-            DataError: It cannot be uploaded. What was made is removed, so that the same command can try again.
+            DataError: The upload failed. The result is removed, so that the same command can try again.
         """
         if self.address is None:
             return self.path
@@ -151,7 +151,7 @@ class Output:
     def _upload(self, address: str) -> Path:
         store, path = open_store(address)
         if self.path.is_file():
-            # Some formats write files beside it, whose names begin alike; the one that was named comes last.
+            # Some formats write more files, whose names begin with this one's; the named file comes last.
             for file in sorted(self.path.parent.glob(f"{glob.escape(self.path.name)}*"), reverse=True):
                 send(store, file, path + file.name.removeprefix(self.path.name), address)
                 remove(file)
@@ -181,7 +181,7 @@ def open_store(address: str) -> tuple[Any, str]:
 
     Raises:
         MissingExtra: The package for this kind of address is not installed.
-        DataError: There is no such kind.
+        DataError: The kind of address is unknown.
     """
     scheme = address.partition(MARK)[0]
     try:
@@ -213,7 +213,7 @@ def store_errors(address: str, done: str) -> Iterator[None]:
 
 
 def _copy(store: Any, name: str, address: str) -> Path:
-    """The local copy of a file; one that is complete already is not fetched again."""
+    """The local copy of a file; a complete one is not fetched again."""
     with store_errors(f"{name} of {address}", "read"):
         facts = store.info(name)
         size = facts["size"]
@@ -226,10 +226,10 @@ def _copy(store: Any, name: str, address: str) -> Path:
 
 
 def download(store: Any, name: str, local: Path, size: int, sha256: str | None, address: str) -> None:
-    """Copy an object to a file, and make sure that all of it has come.
+    """Download an object to a file and check its size and checksum.
 
     Raises:
-        DataError: It has not, three times.
+        DataError: They were wrong three times.
     """
     got = 0
     for _ in range(MOST_TRIES):
@@ -244,10 +244,10 @@ def download(store: Any, name: str, local: Path, size: int, sha256: str | None, 
 
 
 def send(store: Any, file: Path, name: str, address: str) -> None:
-    """Upload a file, and make sure that all of it has arrived.
+    """Upload a file and check its size.
 
     Raises:
-        DataError: It has not, three times.
+        DataError: The upload failed three times.
     """
     size, got, last = file.stat().st_size, None, None
     for _ in range(MOST_TRIES):
@@ -267,7 +267,7 @@ def send(store: Any, file: Path, name: str, address: str) -> None:
 
 
 def _remove_leftover(local: Path, address: str) -> None:
-    """Remove a result that a killed run was uploading; one that is being uploaded is an error."""
+    """Remove a result that a killed run was uploading; raise if a run is uploading it now."""
     work = local.with_name(f"{local.name}.partial")
     if local.exists() and work.exists():
         with locked(work, Path(address)):

@@ -1,9 +1,8 @@
-"""Bzip2 data decompressed by several threads: every block of a stream can be read by itself.
+"""Parallel decompression of bzip2: every block of a stream can be decompressed independently.
 
-A block begins with a mark of 48 bits at any bit of the file. Blocks are found by their marks, made into streams of one
-block each and given to the library, whose threads run side by side. Their checksums are those of the stream. Where
-that fails, because the data are damaged or look like a mark by chance, the file is read from the start by one thread,
-which decides.
+A block begins with a 48-bit mark, at any bit of the file. Blocks are found by their marks and decompressed in threads,
+each as a stream of one block. If that fails, because the data are damaged or contain a mark by chance, the whole file
+is read again by one thread.
 """
 
 from __future__ import annotations
@@ -33,9 +32,9 @@ class ParallelBzip2(UnpackedAhead):
 
     Args:
         packed: The file.
-        again: Opens it once more, from its start.
-        threads: How many blocks are decompressed at once.
-        read_bytes: Read from the file at once.
+        again: Opens it again, from its start.
+        threads: Number of threads.
+        read_bytes: Bytes to read from the file at a time.
     """
 
     def __init__(
@@ -45,30 +44,30 @@ class ParallelBzip2(UnpackedAhead):
 
 
 class _Block(NamedTuple):
-    """A block as it is stored: it begins at bit ``shift`` of the data and has so many bits."""
+    """A compressed block: ``bits`` bits, from bit ``shift`` of the data."""
 
     header: bytes
     data: bytes
     shift: int
     bits: int
     end: int
-    """Byte of the file behind it."""
+    """Offset of the byte after it in the file."""
 
 
 class Blocks:
-    """The blocks of all streams of a file in order; what goes wrong comes in its turn, as an exception."""
+    """The blocks of all streams of a file in order; an error comes in its turn, as an exception."""
 
     def __init__(self, packed: IO[bytes], read_bytes: int) -> None:
         self._packed, self._read_bytes = packed, read_bytes
         self._data, self._first, self._needed, self._searched = b"", 0, 0, 0
-        """Bytes of the file, the place of the first, of the first that is still needed, and of the first that was not
-        searched for marks."""
+        """A window of the file, and the offsets of its first byte, of the first byte still needed, and of the first not
+        yet searched for marks."""
         self._marks: deque[tuple[int, bool]] = deque()
-        """Bit of each mark that was found, and whether it ends a stream."""
+        """Bit offset of each mark, and whether it ends a stream."""
 
     def __iter__(self) -> Iterator[_Block | Exception]:
         try:
-            # What follows the last stream, and is none, is ignored, as the library does.
+            # Anything after the last stream is ignored, as by the library.
             while HEADER.fullmatch(header := self._bytes(self._needed, 4)):
                 bit, total = 8 * self._needed + HEADER_BITS, 0
                 while True:
@@ -121,7 +120,7 @@ class Blocks:
         return bool(more)
 
     def find(self, needle: bytes, mark: int, shift: int) -> Iterator[tuple[int, bool]]:
-        """Marks that begin at a bit of a byte, in bytes that were not searched before."""
+        """Marks that begin at bit ``shift`` of a byte, in bytes that were not searched before."""
         before = int(shift > 0)
         place = self._data.find(needle, max(0, self._searched - self._first) + before)
         while place >= 0:
@@ -132,7 +131,7 @@ class Blocks:
 
 
 def _patterns() -> Iterator[tuple[bytes, int, int]]:
-    """Bytes that are the same wherever a mark at a bit of a byte stands, the mark, and the bit."""
+    """For each mark and bit offset, the whole bytes to search for, the mark, and the offset."""
     for mark in (BLOCK_MARK, END_MARK):
         for shift in range(8):
             window = (mark << (8 - shift)).to_bytes(MARK_BYTES)
@@ -143,7 +142,7 @@ PATTERNS = tuple(_patterns())
 
 
 def _unpack(block: _Block | Exception) -> tuple[bytes, int]:
-    """The bytes of a block, and where it ends in the file."""
+    """The decompressed bytes of a block, and where it ends in the file."""
     if isinstance(block, Exception):
         raise block
     raw, shift, (whole, rest) = np.frombuffer(block.data, dtype=np.uint8), block.shift, divmod(block.bits, 8)

@@ -1,8 +1,8 @@
-"""Xz data decompressed by several threads: the index at the end of a stream says where its blocks lie.
+"""Parallel decompression of xz: the index at the end of a stream says where its blocks are.
 
-Each block is given to the library as a stream of its own, so that its checksum is compared. Programs that compress
-with several threads make blocks of some 24 MB. One reader reads files without several blocks, with larger ones, or
-with an index that does not fit.
+Each block is decompressed as a stream of its own, so that its checksum is verified. Programs that compress with several
+threads make blocks of some 24 MB. Files with a single block, with larger blocks, or with an invalid index are read by
+one thread.
 """
 
 from __future__ import annotations
@@ -18,38 +18,38 @@ from wordstill.core.threads import Misread, OrderedPool, UnpackedAhead
 HEADER_MAGIC, FOOTER_MAGIC = b"\xfd7zXZ\x00", b"YZ"
 HEADER_BYTES = FOOTER_BYTES = 12
 LARGEST_BLOCK, AHEAD_BYTES = 64 << 20, 512 << 20
-"""Decompressed: of a block, and of all that are under way."""
+"""Decompressed bytes of a block, and of all blocks in progress."""
 LARGEST_INDEX = 4 << 20
 MOST_STREAMS = 1 << 16
-"""With what fills the space between them, by fours of bytes."""
+"""Streams, and four-byte words of padding between them."""
 
 
 class XzBlock(NamedTuple):
-    """A block as it is stored."""
+    """A compressed block."""
 
     start: int
     size: int
-    """Without what fills it up to a multiple of four bytes."""
+    """Without the padding to a multiple of four bytes."""
     unpacked: int
     flags: bytes
-    """Of its stream: which checksum it has."""
+    """Stream flags: the kind of checksum."""
 
     @property
     def end(self) -> int:
-        """Byte of the file behind it."""
+        """Offset of the byte after it in the file."""
         return self.start + _filled(self.size)
 
 
 def parallel_xz(
     again: Callable[[], IO[bytes]], serial: Callable[[IO[bytes]], Any], threads: int, memory_bytes: int
 ) -> UnpackedAhead | None:
-    """The decompressed bytes of a file; None where nothing is to be gained, or it is not known where blocks are.
+    """The decompressed bytes of a file; None if there is nothing to gain, or the blocks cannot be found.
 
     Args:
         again: Opens the file from its start.
-        serial: Makes a reader of the whole file.
-        threads: How many blocks are decompressed at once.
-        memory_bytes: Most that decompressing may take.
+        serial: Makes a single-threaded reader of the whole file.
+        threads: Number of threads.
+        memory_bytes: Memory limit of all decompressors together.
     """
     with again() as file:
         try:
@@ -105,7 +105,7 @@ def find_blocks(file: IO[bytes]) -> list[XzBlock]:
 
 
 def unpacked(data: bytes, block: XzBlock, memory_bytes: int) -> bytes:
-    """The bytes of a block.
+    """The decompressed bytes of a block.
 
     Raises:
         Misread: It is damaged.
@@ -128,7 +128,7 @@ def unpacked(data: bytes, block: XzBlock, memory_bytes: int) -> bytes:
 
 
 def _index(data: bytes) -> list[tuple[int, int]]:
-    """Sizes of blocks, as they are stored and decompressed."""
+    """Compressed and decompressed sizes of the blocks."""
     if data[:1] != b"\0" or _checksum(data[:-4]) != data[-4:]:
         raise Misread
     numbers = _numbers(data[1:-4])
@@ -154,7 +154,7 @@ def _numbers(data: bytes) -> Iterator[int]:
 
 
 def _varying(number: int) -> bytes:
-    """A number by seven bits, the last first."""
+    """A number as a variable-length integer: seven bits per byte, the lowest first."""
     found = bytearray()
     while number > 127:
         found.append(number & 127 | 128)

@@ -1,4 +1,4 @@
-"""Columns of Parquet files by Arrow, whose C++ can end the process: run through `contained` only."""
+"""Reading columns of Parquet files with Arrow, whose C++ can crash: only run through `contained`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MESSAGE_BYTES = 4 << 20
 
 
 def parquet_tasks(path: str, name: str, column: str, group: str | None, least: int) -> Iterator[bytes]:
-    """One message: pairs of the first row group and the one after the last that have so many bytes together."""
+    """One message: ranges of row groups, as JSON pairs of first and end, with at least ``least`` bytes each."""
     with _opened(path, name, column, group) as file:
         bounds, size = [0], 0
         for number in range(file.num_row_groups):
@@ -31,10 +31,10 @@ def parquet_tasks(path: str, name: str, column: str, group: str | None, least: i
 def parquet_texts(
     path: str, name: str, column: str, group: str | None = None, groups: tuple[int, int] | None = None
 ) -> Iterator[bytes]:
-    """The texts of a column, a batch of rows in a message: the thousandths read so far, then a JSON text on a line.
+    """The texts of a column, a batch of rows per message: the thousandths read so far, then a JSON text per line.
 
-    With a column ``group``, each is a list of the text and the value there. Rows without a text are left out. Of row
-    groups only ``groups`` are read, from the first one up to the second.
+    With a column ``group``, each line is a list of the text and its group. Rows without text are skipped. ``groups`` is
+    the range of row groups to read.
     """
     columns = [column] if group is None else [column, group]
     with _opened(path, name, column, group) as file:
@@ -52,7 +52,7 @@ def _opened(path: str, name: str, column: str, group: str | None) -> Iterator[An
     import pyarrow as arrow
     import pyarrow.parquet as parquet
 
-    # One thread: several processes read, and the parent's work on the text takes longer.
+    # One thread: several processes read, and the parent's own work takes longer.
     arrow.set_cpu_count(1)
     try:
         _check_columns(parquet.read_schema(path), column, group, name)
@@ -63,7 +63,7 @@ def _opened(path: str, name: str, column: str, group: str | None) -> Iterator[An
 
 
 def _portions(lines: Iterator[bytes]) -> Iterator[list[bytes]]:
-    """Lines in lists of a few megabytes: rows that repeat a long text are many times as large as the file."""
+    """Lines in lists of a few megabytes, because rows that repeat a long text can be much larger than the file."""
     held, size = [], 0
     for line in lines:
         held.append(line)
@@ -80,7 +80,7 @@ def _texts(texts: Any, values: list[Any] | None) -> Iterator[bytes]:
     if not hasattr(texts, "dictionary"):
         texts = texts.dictionary_encode()
     indices = texts.indices.to_pylist()
-    # Equal texts are encoded once; a batch has the dictionary of its whole row group, of which it needs a little.
+    # Equal texts are encoded once. A batch has the dictionary of its whole row group, and needs a part of it.
     used = sorted(set(indices) - {None})
     # One encoder: `json.dumps` would make one for each.
     encode = json.JSONEncoder(ensure_ascii=False).encode

@@ -1,7 +1,7 @@
-"""Tables of named things (methods, formats, transforms, tasks) to which installed packages can add rows.
+"""Registries of methods, formats, transforms and tasks, to which installed packages can add rows.
 
-A package adds a row with an entry point: its group is the table's, such as ``wordstill.methods``, its name is
-the row's, and it points to the row, such as ``my_package.pooling:MaxPooling``.
+A package adds a row by an entry point in the registry's group, such as ``wordstill.methods``, with the row's name,
+pointing to the row, such as ``my_package.pooling:MaxPooling``.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Registry(Mapping[str, Row]):
         """The row of this name.
 
         Raises:
-            UsageError: There is none; the message lists the names that there are.
+            UsageError: There is none; the message lists all names.
         """
         if name not in self:
             raise unknown_name(self.kind, name, self)
@@ -66,7 +66,7 @@ class Registry(Mapping[str, Row]):
 
     @cached_property
     def plugins(self) -> dict[str, EntryPoint]:
-        """The entry points of installed packages by name, not imported yet.
+        """The entry points of installed packages by name, without importing them.
 
         Raises:
             PluginError: Two packages use one name, or one uses a built-in name.
@@ -103,7 +103,7 @@ class Registry(Mapping[str, Row]):
         where = f"The {self.kind} {point.name!r} of the package {_package(point)}"
         try:
             row: Any = point.load()
-        except Exception as error:  # Code of others can fail in any way, and the user must learn whose it is.
+        except Exception as error:  # Foreign code can fail in any way, and the error must name its package.
             raise PluginError(
                 f"{where} cannot be imported from {point.value}: {in_one_line(error)}. Repair or uninstall the package."
             ) from error

@@ -1,4 +1,4 @@
-"""A pool of processes for tasks that hold the interpreter's lock; all end when this process does."""
+"""A pool of worker processes that end when this process does."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ Outcome = TypeVar("Outcome")
 def in_processes(
     work: Callable[[Task], Outcome], tasks: Iterable[Task], workers: int, on_stop: Callable[[], None]
 ) -> Generator[tuple[Task, Outcome]]:
-    """Work on all tasks and give each with what came of it, in no particular order of completion.
+    """Run ``work`` on all tasks and give each task with its outcome, in order of completion.
 
-    When the run is stopped, tasks under way are given up at once, and ``on_stop`` removes what they left; after an
-    error they are finished first. Arguments and outcomes are pickled; where processes are forked, ``work`` is not.
+    When the run is stopped, tasks in progress are abandoned at once, and ``on_stop`` removes what they left; after an
+    error, they are finished first. Tasks and outcomes are pickled; ``work`` is not if processes are forked.
     """
     if workers <= 1:
         for task in tasks:
@@ -80,16 +80,16 @@ def _start_worker(
 ) -> None:
     global _worker
     _worker = work
-    # A forked process has the parent's end, too, and would keep its own lifeline open.
+    # A forked process also has the parent's end, which would keep its lifeline open.
     far_end.close()
-    # Nor does it look for garbage among what the parent had, such as all of torch: that takes a sixth of the time.
+    # Without this, garbage collection would go through the parent's objects, such as all of torch: a sixth of the time.
     gc.freeze()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=end_with, args=(parent, lifeline), daemon=True).start()
 
 
 def end_with(parent: int, lifeline: Connection[Any, Any]) -> None:
-    """End this process when the parent gives the work up or was killed: it would wait for work for ever."""
+    """End this process when its parent stops or is killed; otherwise it would wait for work forever."""
     while os.getppid() == parent and not lifeline.poll(PARENT_POLL_SECONDS):
         pass
     os._exit(1)

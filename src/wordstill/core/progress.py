@@ -1,4 +1,4 @@
-"""Progress bars and lines, profiling a run part by part, and keeping its heap small."""
+"""Progress bars, profiling, and memory management during a run."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ Item = TypeVar("Item")
 
 FIRST_LINE_SECONDS, LINE_SECONDS = 10.0, 30.0
 BARS_ANYWHERE: ContextVar[bool] = ContextVar("BARS_ANYWHERE", default=False)
-"""Whether bars are drawn even where there is no terminal."""
+"""Whether to draw bars even without a terminal."""
 
 
 def count_bar(title: str, total: int, unit: str, *, show: bool, done: int = 0) -> Any:
-    """A bar with the rate and the time left; ``done`` is what a stopped run has done already."""
+    """A bar with the rate and the time left; ``done`` is what a resumed run has done already."""
     return _bar(title, total, f" {unit}", show=show, done=done)
 
 
@@ -34,7 +34,7 @@ def byte_bar(total: int | None, name: str) -> Any:
 
 
 def _bar(title: str, total: int | None, unit: str, *, show: bool, done: int = 0) -> Any:
-    """A bar of tqdm on a terminal and in a notebook; elsewhere a line now and then, for a log."""
+    """A tqdm bar in a terminal or notebook; elsewhere occasional lines, for a log."""
     if not show or not (sys.stderr.isatty() or "ipykernel" in sys.modules or BARS_ANYWHERE.get()):
         return ProgressLines(title, total, unit.strip(), show=show, done=done)
     try:
@@ -45,7 +45,7 @@ def _bar(title: str, total: int | None, unit: str, *, show: bool, done: int = 0)
 
 
 class ProgressLines:
-    """What a bar of tqdm does, written as whole lines: the first after ten seconds, then one every half minute."""
+    """A tqdm bar as lines of text: the first after ten seconds, then one every half minute."""
 
     def __init__(self, title: str, total: int | None, unit: str, *, show: bool = True, done: int = 0) -> None:
         self.title, self.total, self.unit, self.show = title, total, unit, show
@@ -61,7 +61,7 @@ class ProgressLines:
         self.close()
 
     def update(self, count: int = 1) -> None:
-        """So much more is done."""
+        """Advance the count."""
         self.n += count
         now = time.monotonic()
         if self.show and now >= self._next:
@@ -70,11 +70,11 @@ class ProgressLines:
             sys.stderr.flush()
 
     def set_postfix_str(self, text: str, refresh: bool = True) -> None:
-        """Add something to the lines to come."""
+        """Set the end of the next lines."""
         self._postfix = f", {text}" if text else ""
 
     def close(self) -> None:
-        """Nothing is left to do."""
+        """Do nothing, unlike tqdm."""
 
     def _line(self, now: float) -> str:
         rate = (self.n - self._before) / max(now - self._started, 1e-9)
@@ -93,12 +93,12 @@ class Profiler:
     """Adds up the wall-clock seconds of named parts.
 
     Args:
-        synchronize: Called at the end of each part: a GPU runs behind the host, and waiting for it gives each
-            part its own time, which makes a run somewhat slower.
+        synchronize: Called at the end of each part: a GPU runs asynchronously, and waiting for it attributes its time
+            to the right part, at some cost in speed.
 
     Attributes:
-        seconds: Those of each part, in the order in which parts began.
-        notes: What was chosen on the way, and why.
+        seconds: The time of each part, in the order in which parts began.
+        notes: Decisions made during the run, and why.
 
     Example:
         >>> profiler = Profiler()
@@ -115,7 +115,7 @@ class Profiler:
 
     @contextmanager
     def part(self, name: str) -> Iterator[None]:
-        """Count the seconds inside as a part's."""
+        """Add the time of the block to a part."""
         start = time.perf_counter()
         try:
             yield
@@ -124,7 +124,7 @@ class Profiler:
             self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - start
 
     def each(self, name: str, items: Iterable[Item]) -> Iterator[Item]:
-        """The same items; the seconds until each of them comes are a part's."""
+        """The same items; the time to wait for each is added to a part."""
         source = iter(items)
         while True:
             with self.part(name):
@@ -149,7 +149,7 @@ class NullProfiler(Profiler):
 
 @contextmanager
 def without_collections() -> Iterator[None]:
-    """Look for no garbage inside: imports make a million objects that stay, and looking takes a quarter of the time."""
+    """Pause garbage collection during imports: it takes a quarter of their time, and their objects stay anyway."""
     wanted = gc.isenabled()
     gc.disable()
     try:
@@ -160,10 +160,10 @@ def without_collections() -> Iterator[None]:
 
 
 def trim_heap() -> None:
-    """Return free pages of the heap; does nothing where the C library cannot.
+    """Return free heap memory to the system, if the C library can.
 
-    Batches differ in shape, so the gaps that one leaves seldom fit the next, and the heap of a long run would
-    grow for many minutes although no more of it is used.
+    Batches differ in shape, so memory freed by one seldom fits the next, and the heap of a long run would grow for many
+    minutes although no more of it is used.
     """
     _trimmer()()
 

@@ -1,12 +1,12 @@
 """Resuming: a stopped run continues where it was, unless its settings have changed.
 
-A run works in the folder ``OUT.partial``, which goes when the output is complete:
+A run works in the folder ``OUT.partial``, which is removed when the output is complete:
 
 lock                     held while a run works there
 settings.json            the command and its settings
-checkpoint.safetensors   arrays, how far the run has come, and the recipe they belong to
+checkpoint.safetensors   arrays, progress, and the recipe they belong to
 
-What a command has finished lies beside them.
+Finished parts of the work are in the same folder.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ CHECKPOINT, SETTINGS, LOCK_FILE = "checkpoint.safetensors", "settings.json", "lo
 LOCK_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0)
 CHECKSUM = "sha256"
 OWN_CHECKSUM = "checksum"
-"""Where ``sha256`` is that of other files."""
+"""Name of a record's checksum if ``sha256`` has those of other files."""
 START_ANEW = "start again with --overwrite (overwrite=True)"
 
 log = logging.getLogger("wordstill")
@@ -62,24 +62,23 @@ def working_folder(
     restart: bool | None = None,
     worth: str | None = None,
 ) -> Iterator[WorkingFolder]:
-    """The folder ``OUT.partial``, with what a stopped run of the same command and settings left there.
+    """The folder ``OUT.partial``, with the work of a stopped run of the same command and settings.
 
-    It goes when the block succeeds, and stays when the user stops the run after something was done. After an
-    error it stays if it holds what is worth keeping, or if the run was resumed. An exception that leaves it
-    behind has the folder as its attribute ``kept_in``.
+    It is removed when the block succeeds, and kept when the user stops the run after some work was done. After an
+    error, it is kept if it has work worth keeping, or if the run was resumed. If it is kept, the exception has its path
+    as the attribute ``kept_in``.
 
     Args:
         out: The output.
         command: What makes it, such as ``meaning pairs``.
-        settings: What must be the same for the work to be of use; plain data.
+        settings: Settings that must be the same to resume; plain data.
         overwrite: Whether an existing output may be replaced.
-        restart: Whether to throw away what a stopped run left; by default when overwriting.
-        worth: Glob of what is worth keeping after an error; None keeps any work.
+        restart: Whether to discard the work of a stopped run; by default when overwriting.
+        worth: Glob of files worth keeping after an error; None keeps any work.
 
     Raises:
-        UsageError: The output exists, another run is working on it, or a version that worked in another way
-            left the folder.
-        DataError: The folder cannot be made, or the run that was stopped had other settings.
+        UsageError: The output exists, another run is working on it, or another version of wordstill left the folder.
+        DataError: The folder cannot be made, or the stopped run had other settings.
     """
     take_up_leftovers(out.parent)
     folder, replace = _beside(out), refuse_output(out, overwrite=overwrite)
@@ -107,13 +106,13 @@ def working_folder(
 
 @contextmanager
 def temporary_folder() -> Iterator[WorkingFolder]:
-    """A place for the work of a run without an output, which cannot be resumed."""
+    """A temporary working folder for a run without an output, which cannot be resumed."""
     with TemporaryDirectory(prefix="wordstill-") as folder:
         yield WorkingFolder(Path(folder), overwrite=False)
 
 
 def refuse_output(out: Path, *, overwrite: bool) -> bool:
-    """Raise if ``out`` exists, unless it may be replaced; the command that resumes need not say so again.
+    """Raise if ``out`` exists, unless it may be replaced; a resumed run keeps the permission of the stopped one.
 
     Returns:
         Whether it may be replaced.
@@ -128,9 +127,9 @@ def _beside(out: Path) -> Path:
 
 
 def _take_over(folder: Path, *, restart: bool) -> bool:
-    """Clear a folder unless a stopped run left work in it; whether one did."""
+    """Clear a folder unless a stopped run left work in it; returns whether one did."""
     for path in list(folder.rglob(".*.tmp-*")):
-        # What a killed run was writing.
+        # Unfinished files of a killed run.
         remove(path)
     left = contents(folder)
     if left and not restart:
@@ -146,18 +145,18 @@ def _take_over(folder: Path, *, restart: bool) -> bool:
 
 
 def _noted(folder: Path) -> dict[str, Any]:
-    """The record of a working folder as far as it can be read."""
+    """The record of a working folder; empty if it cannot be read."""
     with suppress(DataError):
         return read_record(folder / SETTINGS)
     return {}
 
 
 def _discard(folder: Path, made: list[Path]) -> None:
-    """Remove the folder, and those above it that were made for it unless something else is in them now."""
+    """Remove the folder and those of its parents that were made for it, unless they have other files now."""
     try:
         remove(folder)
     except OSError as error:
-        # The output is complete, or the run has its own error to tell.
+        # Not an error: the output is complete, or the run reports its own error.
         log.warning("%s cannot be removed (%s). Delete it.", folder, error.strerror or error)
     with suppress(OSError):
         for parent in made[1:]:
@@ -165,13 +164,13 @@ def _discard(folder: Path, made: list[Path]) -> None:
 
 
 def keep_record(path: Path, settings: Mapping[str, Any], remedy: str = START_ANEW) -> dict[str, Any]:
-    """Note settings in a file; those that are noted there already must be the same.
+    """Record settings in a file; those that are recorded already must be the same.
 
     Returns:
-        All that is noted in the file.
+        The whole record.
 
     Raises:
-        DataError: They are not the same, or the file is damaged.
+        DataError: A setting has changed, or the file is damaged.
     """
     now: dict[str, Any] = json.loads(json.dumps(settings))
     try:
@@ -187,7 +186,7 @@ def keep_record(path: Path, settings: Mapping[str, Any], remedy: str = START_ANE
 
 
 def write_record(path: Path, record: dict[str, Any]) -> dict[str, Any]:
-    """Replace a record as a whole, with its checksum; returns it."""
+    """Write a record with its checksum, atomically; returns it."""
     with atomic_file(path) as handle:
         # Names of files that are not UTF-8 have lone surrogates.
         handle.write(json.dumps(signed(record), ensure_ascii=False, indent=2).encode("utf-8", "surrogatepass"))
@@ -195,13 +194,13 @@ def write_record(path: Path, record: dict[str, Any]) -> dict[str, Any]:
 
 
 def read_record(path: Path) -> dict[str, Any]:
-    """A record without its checksum, which must be there and right."""
+    """Read a record, check its checksum and remove it."""
     with reading(path, remedy=f"{START_ANEW.capitalize()}."):
         return unsigned(json.loads(path.read_bytes()))
 
 
 def signed(record: Mapping[str, Any], name: str = CHECKSUM) -> dict[str, Any]:
-    """Plain data with the SHA-256 of their JSON."""
+    """Plain data with the SHA-256 of its JSON."""
     return {**record, name: hashlib.sha256(json.dumps(record, sort_keys=True).encode()).hexdigest()}
 
 
@@ -209,7 +208,7 @@ def unsigned(record: Any, name: str = CHECKSUM) -> dict[str, Any]:
     """Plain data without the checksum that `signed` added.
 
     Raises:
-        DataError: It is another one or missing, or the data are no object.
+        DataError: It is wrong or missing, or the data is not an object.
     """
     if not isinstance(record, dict):
         raise DataError(f"a JSON {type(record).__name__}, expected an object")
@@ -222,7 +221,7 @@ def unsigned(record: Any, name: str = CHECKSUM) -> dict[str, Any]:
 
 
 def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
-    """The fields of nested plain data that are not the same, with both values; empty if all are the same.
+    """The differing fields of nested plain data, with both values; empty if there are none.
 
     >>> differences({"teacher": {"width": 8, "depth": 2}}, {"teacher": {"width": 9, "depth": 2}})
     'teacher.width was 8, now 9'
@@ -232,7 +231,7 @@ def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
 
 def _changes(before: Mapping[str, Any], now: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
     for key in {**before, **now}:
-        # A path says what it is without the settings it is among.
+        # A path needs no prefix.
         name = key if "/" in key else f"{prefix}{key}"
         if key not in now:
             yield f"{name} is missing now"
@@ -246,26 +245,26 @@ def _changes(before: Mapping[str, Any], now: Mapping[str, Any], prefix: str = ""
 
 @dataclass
 class CheckpointFile:
-    """One file with arrays and how far a run has come; replaced as a whole, so that it is always complete."""
+    """A checkpoint: one file with arrays and the progress of a run, replaced atomically."""
 
     path: Path
     recipe: str
-    """What determines the result, as JSON; a checkpoint of another recipe is refused."""
+    """The recipe as JSON; a checkpoint with another recipe is refused."""
 
     def save(self, progress: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Write the state, then take the place of the last one."""
+        """Replace the checkpoint."""
         metadata = {"progress": json.dumps(progress), "recipe": self.recipe}
         with atomic_path(self.path) as temporary:
             write_tensors(temporary, arrays, metadata, checksum=True)
 
     def load(self, progress: Callable[..., Progress]) -> tuple[Progress, dict[str, NDArray[Any]]] | None:
-        """The last state, with read-only arrays, or None where there is none.
+        """The last checkpoint, with read-only arrays; None if there is none.
 
         Args:
-            progress: Makes what `save` was given, from its items as keyword arguments.
+            progress: Makes the progress from the items given to `save`, as keyword arguments.
 
         Raises:
-            DataError: It is damaged, or belongs to a run with other settings.
+            DataError: It is damaged, or from a run with other settings.
         """
         if not self.path.exists():
             return None
@@ -284,20 +283,20 @@ class CheckpointFile:
 
 
 _held: set[str] = set()
-"""Folders that this process holds: the system's lock is one for the whole process, and closing any other handle
-of the same file would give it up."""
+"""Folders that this process has locked: the system's lock is per process, and closing any other handle of the same file
+would release it."""
 _guard = threading.Lock()
 if hasattr(os, "register_at_fork"):
-    # A child does not hold what its parent holds.
+    # A child does not inherit its parent's locks.
     os.register_at_fork(after_in_child=_held.clear)
 
 
 @contextmanager
 def locked(folder: Path, out: Path) -> Iterator[None]:
-    """Hold the folder in which ``out`` is made. The lock of a killed process goes with it, its file may stay.
+    """Lock the folder in which ``out`` is made. A killed process releases its lock; the lock file may stay.
 
     Raises:
-        UsageError: Another process, or another thread of this one, holds it.
+        UsageError: Another process, or another thread of this one, holds the lock.
     """
     name = os.path.realpath(folder)
     with _guard:
@@ -322,7 +321,7 @@ def _in_use(out: Path) -> UsageError:
 
 
 def contents(folder: Path) -> list[Path]:
-    """What runs have put into a working folder, beside its lock and its settings."""
+    """The files of a working folder, except its lock and settings."""
     own = (LOCK_FILE, SETTINGS)
     return [path for path in folder.iterdir() if path.name not in own] if folder.exists() else []
 
@@ -343,7 +342,7 @@ def _taken(lock: IO[str]) -> bool:
 
 @contextmanager
 def stop_requested() -> Iterator[threading.Event]:
-    """An event that Ctrl-C and SIGTERM set, so that a batch is always finished and saved."""
+    """An event that Ctrl-C and SIGTERM set, so that the current batch can be finished and saved."""
     stop = threading.Event()
     if threading.current_thread() is not threading.main_thread():
         # Only the main thread can set handlers, and only it gets signals.
@@ -355,5 +354,5 @@ def stop_requested() -> Iterator[threading.Event]:
         yield stop
     finally:
         for number, handler in zip(signals, before):
-            # A handler that was not set from Python is not known here.
+            # A handler that was not set from Python is None here.
             signal.signal(number, handler or signal.SIG_DFL)

@@ -1,7 +1,7 @@
-"""Settings: config classes that check themselves, and their text form ``name:key=value,key=value``.
+"""Settings: config classes that validate themselves, and their text form ``name:key=value,key=value``.
 
-A config is a frozen dataclass that inherits `Config`. Its type hints say what a field takes: a ``Literal`` of
-texts, or a number with a `Range`, as in ``dim: Annotated[int | None, Range(1, 16_384)] = None``.
+A config is a frozen dataclass that inherits `Config`. Its type hints are its schema: a ``Literal`` of texts, or a
+number with a `Range`, as in ``dim: Annotated[int | None, Range(1, 16_384)] = None``.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from wordstill.core.plugins import Registry
 
 LARGEST = 3e38
-"""Numbers beyond it are infinite in float32."""
+"""Larger numbers are infinite in float32."""
 LARGEST_INTEGER = 2**31 - 1
 PRESET = "preset"
 KINDS = {int: "a whole number", float: "a number", str: "a text", bool: "true or false"}
@@ -43,17 +43,17 @@ UNSAFE_IN_NAMES = re.compile(r"[^\w.+-]+")
 
 
 class Range(NamedTuple):
-    """Finite numbers between two bounds, both of them included unless said otherwise."""
+    """Finite numbers between two bounds, inclusive by default."""
 
     low: float
     high: float = math.inf
     above: bool = False
-    """Leave the lower bound out."""
+    """Exclude the lower bound."""
     below: bool = False
-    """Leave the upper bound out."""
+    """Exclude the upper bound."""
 
     def check(self, name: str, value: Any) -> None:
-        """Refuse, with a `UsageError`, a value that is not a number of this range."""
+        """Raise a `UsageError` unless the value is a number in this range."""
         is_number = isinstance(value, Real) and not isinstance(value, bool)
         if not is_number or not math.isfinite(value) or not self._holds(value):
             raise UsageError(f"{name} must be {self}; got {value!r}.")
@@ -73,11 +73,11 @@ class Range(NamedTuple):
 
 
 SEEDS = Range(0, 2**32 - 1)
-"""What every generator of random numbers takes."""
+"""Seeds that every random number generator accepts."""
 
 
 class Config:
-    """Base of the dataclasses of settings: refuses what the type hints of the fields do not allow."""
+    """Base of settings dataclasses: checks the fields against their type hints."""
 
     def __post_init__(self) -> None:
         for name, kind in field_kinds(type(self)).items():
@@ -85,10 +85,10 @@ class Config:
 
 
 class FieldKind(NamedTuple):
-    """What a field of a config takes, by its type hint."""
+    """The values that a field of a config takes, from its type hint."""
 
     type: Any
-    """``int``, ``float``, ``bool``, ``str``, or something that no text is read as."""
+    """``int``, ``float``, ``bool``, ``str``, or a type without a text form."""
     choices: tuple[str, ...] = ()
     allowed: Range | None = None
     optional: bool = False
@@ -107,7 +107,7 @@ class FieldKind(NamedTuple):
         return cls(first, (), allowed, optional)
 
     def check(self, name: str, value: Any) -> None:
-        """Refuse, with a `UsageError`, a value that is not among the choices or outside the range."""
+        """Raise a `UsageError` if the value has the wrong type, is not among the choices, or is out of range."""
         if value is None and self.optional:
             return
         self._check_type(name, value)
@@ -122,7 +122,7 @@ class FieldKind(NamedTuple):
                 self.allowed.check(f"every number of {name}", number)
 
     def _check_type(self, name: str, value: Any) -> None:
-        """Refuse a text where several are expected, whose letters would be taken for them, or no config at all."""
+        """Refuse a text in place of a list of texts, or anything else in place of a config."""
         if get_origin(self.type) is tuple and isinstance(value, str):
             raise UsageError(f"{name} must be a list of texts; got the text {value!r}. Use [{value!r}].")
         if isinstance(self.type, type) and issubclass(self.type, Config) and not isinstance(value, self.type):
@@ -130,10 +130,10 @@ class FieldKind(NamedTuple):
             raise UsageError(f"{name} must be a {kind}; got {value!r}. Use {kind}(...).")
 
     def read(self, text: str, where: str, none: str = "none") -> Any:
-        """The value that a text stands for; ``where`` names the setting in messages, ``none`` stands for None.
+        """Parse a text; ``where`` names the setting in messages, and the text ``none`` is None.
 
         Raises:
-            UsageError: The text is no such value.
+            UsageError: The text is not a valid value.
         """
         if self.optional and text.lower() == none:
             return None
@@ -155,7 +155,7 @@ class FieldKind(NamedTuple):
 
 
 def field_kinds(config_type: type[Any]) -> Mapping[str, FieldKind]:
-    """What each field of a config takes; one that a subclass declares again keeps its range."""
+    """The kind of each field of a config; a field that a subclass redeclares keeps its range."""
     kinds: dict[str, FieldKind] = {}
     for base in reversed(config_type.__mro__):
         for name, hint in get_type_hints(base, include_extras=True).items():
@@ -166,7 +166,7 @@ def field_kinds(config_type: type[Any]) -> Mapping[str, FieldKind]:
 
 
 def read_settings(config_type: type[Any], given: Mapping[str, str], where: str) -> dict[str, Any]:
-    """Settings given as texts by field, in the order of the config's fields, as `FieldKind.read` reads them.
+    """Parse settings given as texts by field; returns them in the order of the config's fields.
 
     Raises:
         UsageError: A field or a value is unknown.
@@ -191,17 +191,17 @@ class Spec(NamedTuple):
 
     @classmethod
     def parse(cls, text: str, lists: Collection[str] = ()) -> Spec:
-        """Read ``name`` or ``name:key=value,key=value``; values of the settings in ``lists`` may have commas.
+        """Parse ``name`` or ``name:key=value,key=value``; values of the settings in ``lists`` may have commas.
 
         Raises:
-            UsageError: It cannot be read, or a setting is there twice.
+            UsageError: The syntax is wrong, or a setting is given twice.
         """
         name, _, rest = text.partition(":")
         return cls(name.strip(), {}).adding(rest.split(","), lists)
 
     @classmethod
     def parse_chain(cls, text: str) -> list[Spec]:
-        """Read ``name:key=value,key=value,name,name``: a part with ``=`` belongs to the name before it."""
+        """Parse ``name:key=value,key=value,name,name``: a part with ``=`` belongs to the name before it."""
         chain: list[Spec] = []
         for part in text.split(","):
             head, _, rest = part.partition(":")
@@ -232,7 +232,7 @@ class Spec(NamedTuple):
 
 
 def each_of_grid(text: str) -> list[str]:
-    """The texts that one with ``|`` between values stands for: every combination of them.
+    """All combinations of the values separated by ``|`` in a text.
 
     Raises:
         UsageError: There are too many.
@@ -252,10 +252,10 @@ def each_of_grid(text: str) -> list[str]:
 
 
 class Configurable:
-    """What is chosen by name and has settings: a method, a baseline, a transform.
+    """Base of classes chosen by name and settings: methods, baselines, transforms.
 
     Attributes:
-        name: The name with its version, such as ``still.v1``, so that a record keeps its meaning.
+        name: The name with its version, such as ``still.v1``, so that records keep their meaning.
         config_type: The frozen dataclass of the settings.
         presets: Named groups of settings.
     """
@@ -270,14 +270,14 @@ Kind = TypeVar("Kind", bound=Configurable)
 
 @dataclass(frozen=True)
 class Configured(Generic[Kind]):
-    """A class with its settings, under a label that can name a folder: ``ase-subword-max``."""
+    """A class with its settings, and a label that can name a folder: ``ase-subword-max``."""
 
     label: str
     kind: type[Kind]
     config: Any
 
     def build(self, *context: Any) -> Kind:
-        """The thing itself, made of its settings and whatever else its class is made of."""
+        """An instance, made from the settings and any further arguments of the class."""
         make: Callable[..., Kind] = self.kind
         return make(self.config, *context)
 
@@ -287,12 +287,12 @@ class Configured(Generic[Kind]):
 
 
 def configure(spec: Spec, kind: type[Kind], **fixed: Any) -> Configured[Kind]:
-    """A class with the settings of a spec, which have the last word over those of its preset.
+    """A class with the settings of a spec, which override those of its preset.
 
-    The ``fixed`` settings are added to them, but not to the label.
+    ``fixed`` settings are added, but are not part of the label.
 
     Raises:
-        UsageError: A setting or a value is unknown or out of range, or they do not go together.
+        UsageError: A setting or value is unknown, out of range, or contradicts another.
     """
     given = dict(spec.settings)
     preset = given.pop(PRESET, None) if kind.presets else None
@@ -304,7 +304,7 @@ def configure(spec: Spec, kind: type[Kind], **fixed: Any) -> Configured[Kind]:
     try:
         config = kind.config_type(**{**kind.presets.get(preset or "", {}), **settings, **fixed})
     except UsageError as error:
-        # A config that several classes share does not know which one was named.
+        # Several classes may share a config, so its message does not say which one was named.
         if str(error).startswith(spec.name):
             raise
         raise UsageError(f"{spec.name}: {error}") from None
@@ -318,10 +318,10 @@ Found = TypeVar("Found", bound=Configured[Any])
 def configure_all(
     asked: Sequence[Asked], table: Registry[Any], read: Callable[[Asked], Iterable[Found]]
 ) -> list[Found]:
-    """What several texts ask for, each read by itself; the table is where their names are looked up.
+    """All results of reading several requests; ``table`` is the registry of their names.
 
     Raises:
-        UsageError: There is no text, one is wrong, or two results would have the same label.
+        UsageError: There is no request, one is wrong, or two results have the same label.
     """
     if not asked:
         raise UsageError(f"No {table.kind} was named. Known: {', '.join(sorted(table))}.")
@@ -334,5 +334,5 @@ def configure_all(
 
 
 def _bound(bound: float) -> str:
-    # By value and not by type: equal hints are one object in typing, so that 1 and 1.0 must read the same.
+    # By value, not by type: typing treats equal hints as one object, so 1 and 1.0 must look the same.
     return f"{bound:,.0f}" if abs(bound) < 1e12 and bound == int(bound) else f"{bound:g}"

@@ -1,10 +1,10 @@
-"""Arrays on disk by numpy alone: safetensors, written byte for byte the same, and numpy's own .npy files.
+"""Arrays on disk with numpy alone: deterministic safetensors, and .npy files.
 
-The layout of safetensors is an 8-byte little-endian length, that many bytes of JSON (dtype, shape and offsets
-of each name), and the data. Both are memory-mapped, and nothing in a header is believed before it is checked
-against the size of the file.
+The layout of safetensors is an 8-byte little-endian length, that many bytes of JSON (dtype, shape and offsets of each
+name), and the data. Files are memory-mapped, and headers are checked against the size of the file.
 
-A file may carry a checksum: ``sha256`` in its metadata is that of all its bytes, with zeros where it stands itself.
+A file may have a checksum: ``sha256`` in its metadata is that of all its bytes, with zeros in place of the checksum
+itself.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ BLANK_CHECKSUM = "0" * 64
 STORED_CHECKSUM = re.compile(rb'"sha256":"([0-9a-f]{64})"')
 HASH_BLOCK = 1 << 20
 BLOCK_BYTES = 8 << 20
-"""Written at once."""
+"""Bytes written at a time."""
 MAX_AXES = 32
 MAX_BYTES = 1 << 60
 
@@ -48,13 +48,13 @@ CODES = {np.dtype(dtype): code for code, dtype in DTYPES.items()}
 def write_tensors(
     path: Path, tensors: Mapping[str, NDArray[Any]], metadata: Mapping[str, str], *, checksum: bool = False
 ) -> None:
-    """Write arrays of at least one dimension, the widest type first so that each begins aligned.
+    """Write arrays of at least one dimension, the widest type first so that each is aligned.
 
     Args:
         path: The file.
         tensors: The arrays by name.
         metadata: Texts by name.
-        checksum: Whether the file carries one, for `read_checked`.
+        checksum: Whether to add one, for `read_checked`.
     """
     ordered = sorted(tensors.items(), key=lambda item: (-item[1].itemsize, item[0]))
     metadata = {**metadata, CHECKSUM: BLANK_CHECKSUM} if checksum else metadata
@@ -79,7 +79,7 @@ def write_tensors(
             rows = max(1, BLOCK_BYTES // max(1, tensor.itemsize * math.prod(tensor.shape[1:])))
             for start in range(0, len(tensor), rows):
                 block = tensor[start : start + rows]
-                # Not its bytes as an object, which would be a copy that holds up other threads.
+                # A view rather than `tobytes`, whose copy would hold up other threads.
                 write(np.ascontiguousarray(block, block.dtype.newbyteorder("<")).reshape(-1).view(np.uint8).data)
         if checksum and (place := STORED_CHECKSUM.search(text)):
             handle.seek(LENGTH_BYTES + place.start(1))
@@ -87,9 +87,9 @@ def write_tensors(
 
 
 def map_tensors(path: Path, *, private: bool = False) -> tuple[dict[str, NDArray[Any]], dict[str, str]]:
-    """Memory-map every array of a file, and give its metadata.
+    """Memory-map all arrays of a file; returns them with its metadata.
 
-    The arrays are read-only, or ``private``: what is written to them stays in memory and the file as it is.
+    The arrays are read-only, or ``private``: changes stay in memory.
     """
     size = path.stat().st_size
     header, data_start = _header(path, size)
@@ -108,7 +108,7 @@ def map_tensors(path: Path, *, private: bool = False) -> tuple[dict[str, NDArray
 
 
 def read_checked(path: Path, *, private: bool = False) -> tuple[dict[str, NDArray[Any]], dict[str, str]]:
-    """`map_tensors` after comparing all bytes of the file with the checksum that it carries."""
+    """`map_tensors` after verifying the checksum of the file."""
     tensors, metadata = map_tensors(path, private=private)
     expected = metadata.pop(CHECKSUM, None)
     if expected is None:
@@ -128,7 +128,7 @@ def map_array(path: Path) -> NDArray[Any]:
     """Memory-map an array, read-only.
 
     Raises:
-        FormatError: It is no array of numbers, is stored by columns, or is not of its size.
+        FormatError: It is not an array of numbers, is stored by columns, or has the wrong size.
     """
     if not path.is_file():
         raise FormatError(f"{path} is missing.")
@@ -137,7 +137,7 @@ def map_array(path: Path) -> NDArray[Any]:
             version = npy.read_magic(handle)
             shape, fortran, dtype = NPY_HEADERS[version](handle)
         except Exception as error:
-            # numpy evaluates the header as Python's text of a dict; damage there can raise nearly anything.
+            # numpy evaluates the header as a Python literal; damage there can raise nearly anything.
             raise FormatError(f"{path} is not an array of numpy, or a damaged one ({in_one_line(error)}).") from None
         offset = handle.tell()
     if dtype.hasobject or dtype.names is not None:
@@ -177,7 +177,7 @@ def _header(path: Path, size: int) -> tuple[dict[str, Any], int]:
 
 
 def _checked_entry(path: Path, name: str, entry: Any) -> tuple[np.dtype[Any], tuple[int, ...], int, int]:
-    """The type, shape and offsets of one array, if they agree."""
+    """The type, shape and offsets of one array, checked for consistency."""
     if not isinstance(entry, dict):
         raise FormatError(f"{path}: the header's entry for {name!r} is not an object.")
     code, shape, offsets = entry.get("dtype"), entry.get("shape"), entry.get("data_offsets")
@@ -216,7 +216,7 @@ def _map(
 
 
 def _is_shape(shape: Any, dtype: np.dtype[Any]) -> TypeGuard[list[int]]:
-    """Whether numpy can have such an array; one without numbers in it can still have axes that are too long."""
+    """Whether numpy can have an array of this shape; even an empty array can have axes that are too long."""
     return (
         _is_sizes(shape)
         and len(shape) <= MAX_AXES

@@ -1,8 +1,8 @@
-"""Bytes and lines of files that are read or written from start to end, plain or compressed.
+"""Sequential reading and writing of files, plain or compressed, as bytes and as lines.
 
-Compressed data are known by their first bytes when read and by the file's name when written; a name that
-says otherwise than the bytes is an error. A file that decompresses to far more than it honestly can is
-refused before it fills the memory. Errors name the file, and the line where there are lines.
+Compression is detected by the first bytes when reading, and chosen by the file name when writing; a name that
+contradicts the bytes is an error. A file that decompresses to suspiciously much is refused before it fills the memory.
+Errors name the file, and the line if there is one.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from wordstill.core.progress import byte_bar
 from wordstill.errors import DataError, MissingExtra
 
 BUFFER_BYTES, TEXT_BUFFER_BYTES = 1 << 18, 1 << 15
-"""Of a file as it is stored, and of what is decompressed."""
+"""For stored and for decompressed bytes."""
 THREADS = 16
-"""Most that decompress one file."""
+"""Maximum threads to decompress one file."""
 INPUT_BYTES = 1 << 10
-"""Decompressed at once where a decompressor gives all that comes out of it: a bomb of so few stays small."""
+"""Compressed bytes to decompress at a time if output cannot be limited: so few of a bomb stay small."""
 
 
 class ByteReader(io.BufferedReader):
@@ -46,11 +46,11 @@ class ByteReader(io.BufferedReader):
         super().__init__(raw, BUFFER_BYTES if packed is None else TEXT_BUFFER_BYTES)
         self._stored, self._packed = stored, packed or self
         self.codec = codec
-        """What the data are compressed by: gzip, bzip2, xz, zstandard; None for plain data."""
+        """The compression: gzip, bzip2, xz or zstandard; None for plain data."""
 
     @property
     def consumed(self) -> int:
-        """Bytes of the file as it is stored that were used; of the standard input, bytes that were read."""
+        """Stored bytes of the file that were used; for standard input, bytes that were read."""
         if isinstance(self.raw, _Decompressed) and self.raw.used is not None:
             return self.raw.used
         ahead = len(self._packed.peek()) if self._stored.is_file else 0
@@ -60,13 +60,13 @@ class ByteReader(io.BufferedReader):
 def open_bytes(
     path: Path | None, *, error: type[DataError] = DataError, limits: Limits | None = None, progress: bool = False
 ) -> ByteReader:
-    """Open a file that is read from start to end; every such reader opens through here.
+    """Open a file for sequential reading; all such readers use this function.
 
     Args:
-        path: The file; None is the standard input.
-        error: Raised where the data are broken, or not what the file's name says.
-        limits: What decompressing may cost.
-        progress: Show a bar of the bytes that were read.
+        path: The file; None is standard input.
+        error: Raised if the data is broken, or not what the file name says.
+        limits: Limits of decompression.
+        progress: Show a progress bar.
 
     Raises:
         DataError: The file cannot be opened or read.
@@ -86,7 +86,7 @@ def open_bytes(
 
 @contextmanager
 def create_bytes(path: Path) -> Iterator[IO[bytes]]:
-    """Write a file whole or not at all, compressed as the end of its name says."""
+    """Write a file atomically, compressed according to its suffix."""
     with atomic_file(path) as handle:
         if codec := _named_codec(path.name):
             with codec.compress(handle) as packed:
@@ -96,7 +96,7 @@ def create_bytes(path: Path) -> Iterator[IO[bytes]]:
 
 
 def without_suffix(name: str) -> str:
-    """A file's name without the end that says how it is compressed."""
+    """A file name without the suffix of its compression."""
     codec = _named_codec(name)
     return name[: -len(codec.suffix)] if codec else name
 
@@ -115,7 +115,7 @@ def line_blocks(
     block_bytes: int = 1 << 20,
     limits: Limits | None = None,
 ) -> Iterator[list[bytes]]:
-    """Lists of whole lines without their line feeds, about ``block_bytes`` each; none of them is empty."""
+    """Non-empty lists of whole lines without their line feeds, about ``block_bytes`` each."""
     held = b""
     number = 1
     limits = limits or Limits.chosen()
@@ -140,13 +140,13 @@ def line_blocks(
 def numbered_lines(
     path: Path | None, encoding: str = "utf-8", *, limits: Limits | None = None, progress: bool = False
 ) -> Iterator[tuple[int, str]]:
-    """The lines of a text with numbers from 1, without a byte-order mark and the line ends (LF or CRLF).
+    """The lines of a text with numbers from 1, without a byte-order mark and line ends (LF or CRLF).
 
     Args:
-        path: The file; None is the standard input.
+        path: The file; None is standard input.
         encoding: One in which a line feed is one byte.
-        limits: What reading may cost; a longer line is refused before it fills the memory.
-        progress: Show a bar of the bytes that were read.
+        limits: Limits of reading; a longer line is refused before it fills the memory.
+        progress: Show a progress bar.
 
     Raises:
         DataError: The file cannot be read, or a line is too long, not text, or in another encoding.
@@ -163,7 +163,7 @@ def numbered_lines(
 
 
 def read_word_list(path: Path) -> tuple[str, ...]:
-    """The words or phrases of a UTF-8 file with one on each line; blank lines are left out."""
+    """The words or phrases of a UTF-8 file with one per line, without empty lines."""
     words = tuple(word for _, line in numbered_lines(path) if (word := line.strip()))
     if not words:
         raise DataError(f"The list of words {path} is empty. Put one word or phrase on each line.")
@@ -180,7 +180,7 @@ def _decoded(line: bytes, encoding: str, place: str) -> str:
 
 
 class _StoredFile(io.RawIOBase):
-    """A file as it is stored, which knows how much of it was read and moves a bar."""
+    """The stored bytes of a file, with a count of those read and a progress bar."""
 
     def __init__(self, path: Path | None, *, progress: bool) -> None:
         super().__init__()
@@ -221,7 +221,7 @@ class _StoredFile(io.RawIOBase):
 
 
 class _Decompressed(io.RawIOBase):
-    """Decompressed bytes; what is wrong with them becomes an error of ours."""
+    """Decompressed bytes; defects become errors that name the file."""
 
     def __init__(
         self, packed: io.BufferedReader, stored: _StoredFile, codec: Codec, limits: Limits, error: type[DataError]
@@ -230,14 +230,14 @@ class _Decompressed(io.RawIOBase):
         self._packed, self._stored, self._limits, self._error = packed, stored, limits, error
         self._codec = codec
         self._file = codec.decompress(packed, limits)
-        # What comes at once, where a reader would go on to broken data and lose what stands before them.
+        # `read` would continue to broken data and lose the data before it.
         self._read = getattr(self._file, "read1", self._file.read)
         self._broken = _decompression_errors()
         self._total = 0
 
     @property
     def used(self) -> int | None:
-        """Bytes of the file behind what was read, from a decompressor that works ahead; None from others."""
+        """Stored bytes used, for a decompressor that works ahead; None for others."""
         return getattr(self._file, "position", None)
 
     def readable(self) -> bool:
@@ -263,10 +263,10 @@ class _Decompressed(io.RawIOBase):
 
 
 class _Streams(io.RawIOBase):
-    """One compressed stream after another, each of which must have its end.
+    """Concatenated compressed streams, each of which must be complete.
 
-    A little is decompressed at a time, so that what comes out of it is never much, whatever it claims. The
-    reader of the package zstandard takes a truncated file for a whole one.
+    A few bytes are decompressed at a time, so that a bomb stays small. (The reader of the package zstandard accepts
+    truncated files.)
     """
 
     def __init__(self, packed: IO[bytes], new: Callable[[], Any]) -> None:
@@ -296,7 +296,7 @@ class _Streams(io.RawIOBase):
 
 @dataclass(frozen=True)
 class Codec:
-    """A kind of compression."""
+    """A compression format."""
 
     name: str
     suffix: str
@@ -357,7 +357,7 @@ def _read_bzip2(packed: io.BufferedReader, limits: Limits) -> Any:
 
 
 def _several_threads(packed: io.BufferedReader) -> tuple[Callable[[], IO[bytes]] | None, int]:
-    """What opens a file once more, where several threads may read it, and how many; None where they may not."""
+    """A function that opens the file again, and the number of threads; None if only one thread may read it."""
     stored, threads = packed.raw, min(os.cpu_count() or 1, THREADS)
     if threads == 1 or not isinstance(stored, _StoredFile) or not stored.is_file:
         return None, 1
@@ -365,7 +365,7 @@ def _several_threads(packed: io.BufferedReader) -> tuple[Callable[[], IO[bytes]]
 
 
 def _write_gzip(handle: IO[bytes]) -> IO[bytes]:
-    # Neither the time nor the temporary name goes into the file: the same table gives the same bytes.
+    # Without the time and the temporary name, so that the same table gives the same bytes.
     return cast(IO[bytes], gzip.GzipFile("", "wb", compresslevel=6, fileobj=handle, mtime=0))
 
 

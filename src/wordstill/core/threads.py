@@ -1,4 +1,4 @@
-"""Threads that work ahead: the next item is made, or the next block unpacked, while the last one is used."""
+"""Threads that work ahead: ordered pools, prefetching, and decompression."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ SKIPPED_BYTES = 1 << 18
 
 
 class OrderedPool(Generic[Item, Result]):
-    """A pool of threads that gives results in the order of the work; an error is raised in its item's turn.
+    """A pool of threads that gives results in the order of the items; an error is raised in its item's turn.
 
     Args:
-        work: What is done with an item.
-        size: How many threads; with one, the work is done by the caller.
+        work: Called with each item.
+        size: Number of threads; with one, the caller does the work.
         start: Called at the start of each thread.
     """
 
@@ -42,19 +42,19 @@ class OrderedPool(Generic[Item, Result]):
             self._pool.shutdown(cancel_futures=True)
 
     def submit(self, item: Item) -> list[Result]:
-        """Take up an item; gives the result that is next, once every thread has something to do."""
+        """Submit an item; returns the next result once every thread has work."""
         if self._pool is None:
             return [self.work(item)]
         self._pending.append(self._pool.submit(self.work, item))
         return [self._pending.popleft().result()] if len(self._pending) > self.size else []
 
     def drain(self) -> Iterator[Result]:
-        """The results that are still to come."""
+        """The remaining results."""
         while self._pending:
             yield self._pending.popleft().result()
 
     def map(self, items: Iterable[Item]) -> Generator[Result]:
-        """The results of items, as many of them ahead as there are threads; the pool is closed after them."""
+        """The results of all items, computed ahead by the threads; closes the pool."""
         with self:
             for item in items:
                 yield from self.submit(item)
@@ -62,19 +62,19 @@ class OrderedPool(Generic[Item, Result]):
 
 
 class Misread(Exception):
-    """Blocks are not where they seemed to be, or are damaged."""
+    """Blocks were not found where expected, or are damaged."""
 
 
 class UnpackedAhead(io.RawIOBase):
-    """The bytes of a file whose blocks are decompressed ahead; one reader decides where a block is `Misread`.
+    """The bytes of a file whose blocks are decompressed ahead; after a `Misread` block, one reader starts over.
 
     Args:
-        blocks: Blocks in order, each with the byte of the file behind it.
+        blocks: Decompressed blocks in order, each with the offset of its end in the file.
         again: Opens the file from its start.
-        serial: Makes a reader of the whole file.
+        serial: Makes a single-threaded reader of the whole file.
 
     Attributes:
-        position: Bytes of the file behind what was read so far; threads are ahead of it.
+        position: Stored bytes used so far; the threads are ahead of it.
     """
 
     def __init__(
@@ -120,7 +120,7 @@ class UnpackedAhead(io.RawIOBase):
     def _begin_again(self) -> None:
         self._file = self._again()
         self._reader = self._serial(self._file)
-        # What comes at once, where a reader would go on to broken data and lose what stands before them.
+        # `read` would continue to broken data and lose the data before it.
         self._read = getattr(self._reader, "read1", self._reader.read)
         left = self._given
         while left:
@@ -131,7 +131,7 @@ class UnpackedAhead(io.RawIOBase):
 
 
 def prefetch(items: Iterator[Item], depth: int = 4) -> Generator[Item, None, None]:
-    """The same items, made by a thread that is at most ``depth`` items ahead; its errors are raised here."""
+    """The same items, made ahead by a thread, up to ``depth`` of them; its errors are raised here."""
     queue: Queue[_Entry[Item]] = Queue(maxsize=depth)
     abandoned = threading.Event()
     thread = threading.Thread(target=_produce, args=(items, queue, abandoned), daemon=True)
@@ -148,7 +148,7 @@ def prefetch(items: Iterator[Item], depth: int = 4) -> Generator[Item, None, Non
 
 @dataclass(frozen=True)
 class _Entry(Generic[Item]):
-    """One item, or none at the end, with the error that was the reason for the end if there was one."""
+    """One item, or none at the end, with the error that caused the end, if any."""
 
     items: tuple[Item, ...] = ()
     error: BaseException | None = None
@@ -166,7 +166,7 @@ def _produce(items: Iterator[Item], queue: Queue[_Entry[Item]], abandoned: threa
 
 
 def _put(queue: Queue[_Entry[Item]], entry: _Entry[Item], abandoned: threading.Event) -> bool:
-    """Wait for room; False if nobody will take it any more."""
+    """Put an entry as soon as there is room; False if the consumer is gone."""
     while not abandoned.is_set():
         try:
             queue.put(entry, timeout=WAIT_SECONDS)

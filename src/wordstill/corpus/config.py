@@ -1,4 +1,4 @@
-"""Settings of the preparation of a text, and the groups that its documents belong to."""
+"""Settings for preparing text, and the groups of its documents."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ DecodingErrors = Literal["strict", "replace"]
 
 @dataclass(frozen=True)
 class Grouping:
-    """How a document's group is found.
+    """How to find the group of a document.
 
     Args:
-        kind: By a field (of JSONL, or a column of CSV or Parquet), the folder of its file, or the file's name.
-        name: The field's name, or the regular expression that is looked for in the file's path.
-        bins: Dates are put into bins: ``month``, ``year``, ``decade``, ``century`` or a number of years.
+        kind: By a field (of JSONL, or a column of CSV or Parquet), the folder of its file, or the file's path.
+        name: The field's name, or the regular expression to search in the path.
+        bins: Bins for dates: ``month``, ``year``, ``decade``, ``century`` or a number of years.
     """
 
     kind: Kind
@@ -40,7 +40,7 @@ class Grouping:
 
     @classmethod
     def parse(cls, text: str, bins: str | None = None) -> Grouping:
-        """From ``FIELD``, ``field:FIELD``, ``folder`` or ``file:REGEX``."""
+        """Parse ``FIELD``, ``field:FIELD``, ``folder`` or ``file:REGEX``."""
         kind, colon, name = text.partition(":")
         if bins is not None and bins not in (*SPANS, "month") and not (bins.isdecimal() and int(bins)):
             raise UsageError(f"Bins are month, {', '.join(SPANS)} or a number of years; got {bins!r}.")
@@ -62,11 +62,11 @@ class Grouping:
 
     @property
     def field(self) -> str | None:
-        """The field that holds the group, if one does."""
+        """The field with the group; None if it comes from the path."""
         return self.name if self.kind == "field" else None
 
     def of_source(self, source: str) -> str | None:
-        """The group of everything in a file; None where its path does not say."""
+        """The group of a file, from its path; None if there is no match."""
         if self.kind == "folder":
             found = PurePath(source).parent.name
         else:
@@ -75,7 +75,7 @@ class Grouping:
         return self.label(found)
 
     def label(self, value: Any) -> str | None:
-        """The group that a value names; None for a missing one, or one without a date where there are bins."""
+        """The group named by a value; None if it is missing, or has no date to put into bins."""
         if value is None or isinstance(value, bool | dict | list):
             return str(value).lower() if isinstance(value, bool) and self.bins is None else None
         if isinstance(value, float) and value.is_integer():
@@ -99,7 +99,7 @@ def _bin(year: int, bins: str) -> str:
 
 
 def in_order(names: set[str]) -> list[str]:
-    """Names of groups as people sort them: numbers by their value, so that groups of time are a timeline."""
+    """Names of groups in natural order: numbers by value, so that dates are a timeline."""
 
     def parts(name: str) -> list[tuple[bool, int, str]]:
         return [(not part.isdecimal(), int(part) if part.isdecimal() else 0, part) for part in PARTS.split(name)]
@@ -109,31 +109,31 @@ def in_order(names: set[str]) -> list[str]:
 
 @dataclass(frozen=True)
 class PrepareConfig(Config):
-    """Settings of :func:`wordstill.corpus.prepare`; every field has a default that suits plain text."""
+    """Settings of :func:`wordstill.corpus.prepare`; the defaults suit plain text."""
 
     format: InputFormat = "auto"
-    """Format of the input files; ``auto`` goes by the name and the first bytes of each."""
+    """Format of the input files; ``auto`` detects it by the name and first bytes of each."""
 
     field: str = "text"
-    """JSONL field, or CSV or Parquet column, that holds the text."""
+    """JSONL field, or CSV or Parquet column, with the text."""
 
     sentences_per_line: bool = False
     """Every line is one sentence and an empty line ends a paragraph. Otherwise every line is a paragraph."""
 
     filter: str = "none"
-    """Which paragraphs are kept: a name of :data:`wordstill.corpus.filters.FILTERS`."""
+    """Which paragraphs to keep: a name in :data:`wordstill.corpus.filters.FILTERS`."""
 
     share: Annotated[float, Range(0, 1, above=True)] = 1.0
-    """Which share of the paragraphs is kept: by their content, so that a smaller share is part of a larger one."""
+    """Share of the paragraphs to keep; chosen by their content, so that a smaller share is a subset of a larger one."""
 
     language: str | None = None
     """Keep only paragraphs in this language (ISO 639-1, such as ``en``); None keeps all."""
 
     splitter_language: str = "en"
-    """Language whose abbreviations and full stops the default sentence splitter knows."""
+    """Language of the rules of the default sentence splitter."""
 
     segmenter: str = "words"
-    """How words are found: a name of :data:`wordstill.corpus.segment.SEGMENTERS`, such as ``chinese``."""
+    """How to split text into words: a name in :data:`wordstill.corpus.segment.SEGMENTERS`, such as ``chinese``."""
 
     errors: DecodingErrors = "strict"
     """Undecodable bytes stop the run (``strict``) or become U+FFFD (``replace``)."""
@@ -142,15 +142,15 @@ class PrepareConfig(Config):
     """Character encoding of text, JSONL and CSV files."""
 
     group: str | None = None
-    """Which group each document belongs to: a JSONL field or CSV or Parquet column (``party``, ``field:party``),
-    ``folder``, or a pattern in the file's path (``file:REGEX``); None keeps none."""
+    """What to group documents by: a JSONL field or CSV or Parquet column (``party``, ``field:party``), ``folder``, or a
+    pattern in the file's path (``file:REGEX``); None makes no groups."""
 
     bins: str | None = None
-    """Groups are dates, put into bins: ``month``, ``year``, ``decade``, ``century`` or a number of years."""
+    """Bins for groups that are dates: ``month``, ``year``, ``decade``, ``century`` or a number of years."""
 
     documents: bool = False
-    """Whether the store keeps which document each paragraph is from; it always does with ``group``. A document is a
-    row, a page, or what stands between empty lines of plain text (with ``sentences_per_line`` the whole file)."""
+    """Whether the store records which document each paragraph is from; implied by ``group``. A document is a row, a
+    page, or plain text between empty lines (with ``sentences_per_line``, the whole file)."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -174,10 +174,10 @@ class PrepareConfig(Config):
 
     @property
     def grouping(self) -> Grouping | None:
-        """How a document's group is found; None keeps no groups."""
+        """How to find the group of a document; None makes no groups."""
         return None if self.group is None else Grouping.parse(self.group, self.bins)
 
     @property
     def keeps_documents(self) -> bool:
-        """Whether the store keeps documents."""
+        """Whether the store records documents."""
         return self.documents or self.group is not None

@@ -1,4 +1,4 @@
-"""CoNLL-U files: their text, and their dependency trees with prepositions collapsed."""
+"""CoNLL-U files: their text, and their dependency trees."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ SUFFIX = ".conllu"
 COLUMNS = 10
 PARAGRAPH_MARKS = ("# newdoc", "# newpar")
 MAX_PARAGRAPH_SENTENCES = 1000
-"""A paragraph is cut after this many: parsers write files without any mark of a paragraph."""
+"""A paragraph is cut after this many sentences: some parsers do not mark paragraphs."""
 MAX_SENTENCE_ROWS = 100_000
 PHRASES = frozenset({"nmod", "obl"})
-"""Relations of Universal Dependencies that a preposition, the child ``case`` of a noun, makes more exact."""
+"""Relations of Universal Dependencies into which a preposition, the child ``case`` of a noun, can be collapsed."""
 
 
 @dataclass(frozen=True)
@@ -27,13 +27,13 @@ class Tree:
 
     words: Sequence[str]
     heads: Sequence[int]
-    """Index of each word's head; -1 for the root, and for words that a collapsed relation took in."""
+    """Index of each word's head; -1 for the root, and for words that were collapsed into a relation."""
     relations: Sequence[str]
     """The relation of each word to its head."""
 
 
 def is_conllu(path: str | Path) -> bool:
-    """Whether a file is named as CoNLL-U, compressed or not."""
+    """Whether a file name is that of a CoNLL-U file, compressed or not."""
     return Path(without_suffix(str(path))).suffix.lower() == SUFFIX
 
 
@@ -68,10 +68,10 @@ def read_trees(path: Path) -> Iterator[Tree]:
 
 
 def collapse(tree: Tree) -> Tree:
-    """The tree with every preposition taken into the relation of its noun: ``prep_with`` instead of two arcs.
+    """The tree with every preposition collapsed into the relation of its noun: ``prep_with`` instead of two arcs.
 
-    Both the noun-headed prepositions of Universal Dependencies (``case`` below ``obl`` or ``nmod``) and those of
-    Stanford Dependencies, which head their noun (``prep``, ``pobj``), are known.
+    This works for Universal Dependencies (``case`` below ``obl`` or ``nmod``) and for Stanford Dependencies, where the
+    preposition is the head of its noun (``prep``, ``pobj``).
 
     >>> tree = Tree(["saw", "stars", "with", "telescopes"], [-1, 0, 3, 0], ["root", "obj", "case", "obl"])
     >>> collapse(tree).relations
@@ -98,7 +98,7 @@ def collapse(tree: Tree) -> Tree:
 
 
 def conllu_texts(lines: Iterable[str], name: str, *, sentences_per_line: bool) -> Iterator[str]:
-    """The text of each paragraph, as its words and ``SpaceAfter`` spell it."""
+    """The text of each paragraph, from its words and ``SpaceAfter``."""
     between = "\n" if sentences_per_line else " "
     held: list[str] = []
     with reading(name):
@@ -117,7 +117,7 @@ Rows = list[tuple[int, list[str]]]
 
 
 def _sentences(lines: Iterable[tuple[int, str]], name: str, *, marks: bool = False) -> Iterator[Rows]:
-    """The sentences; with ``marks``, nothing stands for the beginning of a paragraph."""
+    """The sentences; with ``marks``, an empty list marks the beginning of a paragraph."""
     rows: Rows = []
     for number, line in lines:
         if line.startswith("#") and not rows:
@@ -146,7 +146,7 @@ def _with_numbers(lines: Iterable[str]) -> Iterator[tuple[int, str]]:
 
 
 def _spelled(rows: Rows) -> str:
-    """A sentence as it was written: a word of several tokens stands once."""
+    """The text of a sentence, with each multiword token once."""
     text, inside = "", 0
     for _, (number, form, *_, misc) in rows:
         first, dash, last = number.partition("-")

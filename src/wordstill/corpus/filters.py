@@ -1,4 +1,4 @@
-"""Paragraph filters: named rules applied after sentence splitting, and the test for one language."""
+"""Paragraph filters by name, and language identification."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from wordstill.errors import MissingExtra, unknown_name
 Sentences = list[str]
 """The sentences of one paragraph, with the spaces between them: they concatenate to its text."""
 Filter = Callable[[Sentences], list[Sentences]]
-"""From one paragraph to the paragraphs that are kept of it: none, one or several."""
+"""From one paragraph to those that are kept: none, one or several."""
 SAMPLE_CHARACTERS = 300
 """Length of the sample from a paragraph: more text is slower and no more accurate."""
 
@@ -32,7 +32,7 @@ def sentences_10_40(sentences: Sentences) -> list[Sentences]:
 
 
 def lowercased(kept: Filter) -> Filter:
-    """A filter whose text is in lower case, also for a teacher that knows capitals; the papers did so."""
+    """The same filter with text in lower case, as in the papers, even for a cased teacher."""
     return lambda sentences: [[sentence.lower() for sentence in paragraph] for paragraph in kept(sentences)]
 
 
@@ -47,16 +47,16 @@ FILTERS: dict[str, Filter] = {
 
 
 def get_filter(name: str) -> Filter:
-    """The filter of that name, or a `UsageError` with the nearest names."""
+    """The filter with that name; raises a `UsageError` if there is none."""
     if name not in FILTERS:
         raise unknown_name("filter", name, FILTERS)
     return FILTERS[name]
 
 
 class LanguageTest:
-    """Language identification: whether a text is in one language, reliable from some 120 characters on.
+    """Language identification: whether a text is in a language; reliable from some 120 characters on.
 
-    Text without letters is in no language. The code is that of ISO 639-1, such as ``en``.
+    Text without letters is in no language. Languages are ISO 639-1 codes, such as ``en``.
     """
 
     def __init__(self, code: str) -> None:

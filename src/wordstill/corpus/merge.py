@@ -1,9 +1,8 @@
 """Merging shards into a store: one table of forms, and the shards' form ids translated to it.
 
-The forms of each shard are a sorted run. All runs are cut at the same keys into parts, each of which is merged by
-itself, in memory and in any process. Once the sizes of all parts are known, so is the place of each in the store, and
-threads copy parts and shards there in any order. The distinct words of each part are sorted runs, too, and are merged
-in the same way.
+The forms of each shard are a sorted run. All runs are cut at the same keys into parts, and each part is merged on its
+own, in memory, in any process. The sizes of all parts determine the offset of each in the store, and threads copy parts
+and shards there in any order. The distinct words of each part are sorted runs too, merged in the same way.
 """
 
 from __future__ import annotations
@@ -28,12 +27,12 @@ from wordstill.corpus.words import StoreWords, WordNumbers, sum_by
 from wordstill.errors import DataError, WordstillError
 
 PART_ENTRIES = 1 << 18
-"""Forms of all shards together that are merged at once, at most, about."""
+"""Approximate maximum of forms, over all shards, that are merged at once."""
 PARTS_PER_WORKER = 8
-"""Parts that the merge is cut into, so that no process is left with the last one for long."""
+"""Number of parts per process, so that all processes finish at about the same time."""
 MAX_FORMS = 1 << 32
 RunAll = Callable[[Callable[[Any], Any], Sequence[Any]], Iterable[Any]]
-"""Does a piece of work for each of some ranges, here or in other processes."""
+"""Calls a function on each of some ranges, in this or other processes."""
 
 
 def merge_shards(
@@ -62,7 +61,7 @@ def merge_shards(
 
 
 class MergedStore(NamedTuple):
-    """How much there is in a store, and its words."""
+    """Sizes of a store, and its words."""
 
     forms: int
     running_words: int
@@ -78,29 +77,29 @@ class KeyRange:
     high: bytes | None
 
     def path(self, folder: Path) -> Path:
-        """Where its part is kept until it is copied into the store."""
+        """The file of its part, until that is copied into the store."""
         return folder / f"part-{self.index:06d}.safetensors"
 
     def words(self, folder: Path) -> Path:
-        """Run of the distinct words of its part."""
+        """The file with the distinct words of its part."""
         return folder / f"part-{self.index:06d}.words"
 
 
 @dataclass(frozen=True, eq=False)
 class PartSize:
-    """How much there is of a part."""
+    """Sizes of a part."""
 
     forms: int
     text_bytes: int
     words: int
-    """In its forms, each counted once."""
+    """Words of its forms."""
     running_words: int
     entries: Ints
-    """Forms that each shard has in it [S]."""
+    """Forms from each shard [S]."""
 
 
 def key_ranges(runs: Sequence[RunIndex], parts: int = 1) -> list[KeyRange]:
-    """At least about ``parts`` ranges, each with as many entries of all runs together; every form is in one."""
+    """About ``parts`` ranges or more, which cover all forms and have similar numbers of entries."""
     keys = sorted(chain.from_iterable(run.keys for run in runs))
     cuts = sorted(set(keys[:: max(1, min(PART_ENTRIES // CHUNK_ENTRIES, len(keys) // parts))][1:]))
     bounds = [b"", *cuts, None]
@@ -108,7 +107,7 @@ def key_ranges(runs: Sequence[RunIndex], parts: int = 1) -> list[KeyRange]:
 
 
 class Merged(NamedTuple):
-    """The keys of several runs that lie in a range, each once, in ascending order. K keys, E entries, R runs."""
+    """The distinct keys of several runs in a range, in ascending order. K keys, E entries, R runs."""
 
     keys: list[bytes]
     counts: NDArray[np.int64]
@@ -130,7 +129,7 @@ class Merged(NamedTuple):
 
 
 class PartMaker:
-    """Merges the forms of all shards that lie in a range, and finds the words in them."""
+    """Merges the forms of all shards in a range, and finds their words."""
 
     def __init__(self, folder: Path, runs: Sequence[RunIndex], segmenter: Segmenter) -> None:
         self.folder, self.runs, self.segmenter = folder, runs, segmenter
@@ -169,16 +168,16 @@ class PartMaker:
 
 
 class MergedWords(NamedTuple):
-    """The words of all parts, each once, in ascending order, with a line feed behind each."""
+    """The distinct words of all parts in ascending order, each followed by a line feed."""
 
     text: NDArray[np.uint8]
     counts: NDArray[np.int64]
     of_part: list[NDArray[np.uint32]]
-    """Which of them each distinct word of a part is."""
+    """For each part, the indices of its distinct words among them."""
 
 
 class WordMerger:
-    """Merges the words of all parts that lie in a range."""
+    """Merges the words of all parts in a range."""
 
     def __init__(self, runs: Sequence[RunIndex]) -> None:
         self.runs = runs
@@ -202,9 +201,9 @@ def merge_words(runs: Sequence[RunIndex], run_all: RunAll, workers: int) -> Merg
 
 
 class _FormTable:
-    """The forms in ascending order with their lengths, counts and words, and what id each form of a shard has there.
+    """The forms in ascending order with their lengths, counts and words, and the ids of each shard's forms.
 
-    Every place is known from the sizes of the parts; files begin as zeros.
+    All offsets are known from the sizes of the parts; files begin as zeros.
     """
 
     def __init__(self, store: Path, folder: Path, sizes: Sequence[PartSize], words_of_parts: MergedWords) -> None:
@@ -232,7 +231,7 @@ class _FormTable:
         self.word_of_slot = np.empty(words, dtype=np.uint32)
 
     def place(self, part: KeyRange) -> None:
-        """Copy a part to its place."""
+        """Copy a part into the store."""
         path, number = part.path(self._folder), part.index
         arrays, _ = read_checked(path)
         first, words, text = (int(known[number]) for known in (self._first, self._words, self._bytes))
@@ -252,7 +251,7 @@ class _FormTable:
         part.words(self._folder).unlink()
 
     def ids_of(self, shard: int) -> NDArray[np.uint32]:
-        """The id of each form of a shard, once all parts are in place."""
+        """The id of each form of a shard, once all parts are copied."""
         found: NDArray[np.uint32] = self._ids.read(int(self._places[shard, 0]), int(self.entries[shard]))
         return found
 
@@ -270,7 +269,7 @@ class _Text:
         }
 
     def place(self, shard: int) -> None:
-        """Copy the text of a shard to its place."""
+        """Copy the text of a shard into the store."""
         arrays, first = self._shards[shard].load(), {name: int(known[shard]) for name, known in self._first.items()}
         sentences, paragraphs = (np.cumsum(arrays[name], dtype=np.int64) for name in ("sentences", "paragraphs"))
         self._files["tokens"].write(first["tokens"], self._table.ids_of(shard)[arrays["tokens"]])
@@ -281,7 +280,7 @@ class _Text:
 def _check_spans(
     forms: list[str], lengths: NDArray[np.int64], sizes: NDArray[np.int64], spans: NDArray[np.int64], segmenter: str
 ) -> None:
-    """Check that words [N, 2] are in order, not empty, without overlap and inside their forms."""
+    """Check that the spans of words [N, 2] are in order, non-empty, without overlap, and inside their forms."""
     form_of_span = np.repeat(np.arange(len(forms)), sizes)
     earliest = np.zeros(len(spans), dtype=np.int64)
     earliest[1:] = np.where(form_of_span[1:] == form_of_span[:-1], spans[:-1, 1], 0)
@@ -296,7 +295,7 @@ def _check_spans(
 
 
 def join_origins(shards: Sequence[Shard], store: Path) -> dict[str, Any]:
-    """Write the document and the group of every paragraph; return the names of groups and how many have none."""
+    """Write the document and group of every paragraph; returns group names and counts."""
     names = in_order({name for shard in shards for name in shard.groups()})
     if len(names) > MOST_GROUPS:
         some = ", ".join(repr(name[:30]) for name in names[:3])

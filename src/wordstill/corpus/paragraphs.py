@@ -1,4 +1,4 @@
-"""Paragraphs of raw text: blocks of input, decoded and parsed as lines, JSON or markup."""
+"""From raw input to paragraphs: parts and blocks of files, decoded as lines, JSON or markup."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PartKind = Literal["text", "jsonl", "documents", "mediawiki"]
 Paragraph = list[str]
 """Lines of one paragraph."""
 MAX_PARAGRAPH_LINES = 1000
-"""With one sentence per line, a paragraph is cut after this many: some files have no empty lines."""
+"""With one sentence per line, a paragraph is cut after this many lines: some files have no empty ones."""
 ASCII_BLANKS = " \t\r\f\v"
 
 
@@ -25,9 +25,9 @@ ASCII_BLANKS = " \t\r\f\v"
 class Part:
     """Whole lines of one file.
 
-    A line is a paragraph or sentence (``text``), a JSON object (``jsonl``), or a JSON string with the text
-    of a document (``documents``; with groups a list of the text and the value that names its group) or the markup
-    of a page (``mediawiki``).
+    A line is a paragraph or sentence (``text``), a JSON object (``jsonl``), or a JSON string with the text of a
+    document (``documents``; with groups, a list of the text and the value of its group) or the markup of a page
+    (``mediawiki``).
     """
 
     kind: PartKind
@@ -35,14 +35,14 @@ class Part:
     first_line: int
     payload: bytes
     consumed: int = 0
-    """Bytes of input, as stored and over all files, read up to the end of this part."""
+    """Stored bytes of all input read up to the end of this part."""
     document: int = 0
-    """Of plain text: the number of the last empty line before this part, which tells its first document from others."""
+    """For plain text: the number of the last empty line before this part, which identifies its first document."""
 
 
 @dataclass(frozen=True)
 class Block:
-    """The unit of work: parts grouped to about equal size, so that many small files make few blocks."""
+    """A unit of work: parts grouped to about equal size, so that many small files make few blocks."""
 
     index: int
     parts: tuple[Part, ...]
@@ -53,7 +53,7 @@ class Block:
         return self.parts[-1].consumed
 
     def digest(self) -> str:
-        """SHA-256 of the content, whatever file it came from."""
+        """SHA-256 of the content, independent of file names."""
         digest = hashlib.sha256()
         for part in self.parts:
             digest.update(f"{part.kind} {len(part.payload)}\n".encode())
@@ -76,15 +76,15 @@ def group_parts(parts: Iterable[Part], block_bytes: int) -> Iterator[Block]:
 
 
 class Document(NamedTuple):
-    """What stands between empty lines of plain text or a part of that, a row, or a page."""
+    """A document or a part of one: plain text between empty lines, a row, or a page."""
 
     number: int
-    """The same for all parts of a document, and for no two that follow each other."""
+    """The same for all parts of a document, and different for consecutive documents."""
     group: str | None
     lines: Iterable[str]
 
     def paragraphs(self, config: PrepareConfig) -> Iterable[Paragraph]:
-        """Its paragraphs; without ``sentences_per_line`` each is one line. Lines can be empty."""
+        """Its paragraphs; without ``sentences_per_line``, each line is one. Lines can be empty."""
         return _group_lines(self.lines) if config.sentences_per_line else ([line] for line in self.lines)
 
 
@@ -95,7 +95,7 @@ def read_paragraphs(block: Block, config: PrepareConfig) -> Iterator[Paragraph]:
 
 
 def read_documents(block: Block, config: PrepareConfig) -> Iterator[Document]:
-    """The documents of a block, in order, with their groups if the settings have any."""
+    """The documents of a block in order, with their groups if there are any."""
     grouping = config.grouping
     for part in block.parts:
         file = int.from_bytes(hashlib.blake2b(part.source.encode(), digest_size=8).digest())
@@ -120,7 +120,7 @@ def _group_lines(lines: Iterable[str]) -> Iterator[Paragraph]:
 
 
 _Text = tuple[int, Any, Iterable[str]]
-"""Number of a row, the value that names its group, and its lines."""
+"""Number of a document, the value of its group, and its lines."""
 
 
 def _text_lines(part: Part, config: PrepareConfig) -> Iterator[_Text]:
@@ -146,7 +146,7 @@ def last_empty_line(payload: bytes, first_line: int) -> int | None:
 
 
 def is_empty(line: str | bytes) -> bool:
-    """Whether a line has nothing but spaces; a space that is no ASCII character counts as text."""
+    """Whether a line has only ASCII spaces; other spaces count as text."""
     return not (line.strip(ASCII_BLANKS) if isinstance(line, str) else line.strip(ASCII_BLANKS.encode()))
 
 
@@ -183,7 +183,7 @@ _TEXTS: dict[str, Callable[[Part, PrepareConfig], Iterator[_Text]]] = {
 
 
 def _decoded_lines(part: Part, config: PrepareConfig) -> Iterator[tuple[int, str]]:
-    """Numbered lines, decoded one by one: a single wide character makes a decoded block four times as big."""
+    """Numbered lines, decoded one by one, because one wide character would make a decoded block four times as large."""
     for number, line in enumerate(part.payload.split(b"\n"), part.first_line):
         try:
             yield number, line.decode("utf-8", config.errors)
@@ -231,7 +231,7 @@ def _names(record: dict[str, Any]) -> str:
 
 
 def _without_surrogates(text: str, config: PrepareConfig, where: str) -> str:
-    """Text that can be written as UTF-8: JSON can spell halves of characters, which no encoding has."""
+    """Text without lone surrogates, which JSON can contain but UTF-8 cannot."""
     try:
         text.encode()
     except UnicodeEncodeError as error:

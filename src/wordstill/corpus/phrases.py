@@ -1,4 +1,4 @@
-"""Occurrences of phrases in sequences of word ids, found for many sentences at once."""
+"""Finding phrases in sequences of word ids, for many sentences at once."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ Matches = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]
 
 
 class PhraseTable:
-    """A trie over word ids, in arrays: all positions of a text descend it together.
+    """A trie over word ids, in arrays, which all positions of a text descend together.
 
-    It is made of the id of each phrase by its word ids, of which there are at least two.
+    Args:
+        phrases: The id of each phrase by its word ids, at least two.
     """
 
     def __init__(self, phrases: Mapping[tuple[int, ...], int]) -> None:
@@ -46,14 +47,14 @@ class PhraseTable:
         return self._length
 
     def find(self, ids: NDArray[np.int32], sentence_of_word: NDArray[np.int64]) -> Matches:
-        """All occurrences of phrases that lie inside one sentence, also overlapping ones.
+        """All occurrences of phrases within sentences, including overlapping ones.
 
         Args:
             ids: Ids of running words, -1 for unknown words [W].
             sentence_of_word: The sentence of each word [W].
 
         Returns:
-            Id of the phrase, index of its first word and of the word after it, sorted by these [M] each.
+            Phrase id, start and exclusive end of each, sorted by start and end [M].
         """
         start = np.flatnonzero(self._can_start(ids))
         nodes, positions = np.zeros(len(start), dtype=np.int64), start
@@ -77,7 +78,7 @@ class PhraseTable:
         return known & self._starts[np.where(known, ids, 0)]
 
     def _step(self, nodes: NDArray[np.int64], words: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The child that each word leads to, -1 where there is none."""
+        """The child of each node for a word; -1 if there is none."""
         keys = nodes * self._width + words
         place = np.minimum(np.searchsorted(self._keys, keys), len(self._keys) - 1)
         known = (self._keys[place] == keys) & (words >= 0) & (words < self._width)
@@ -94,8 +95,8 @@ def count_phrases(
 ) -> dict[int, tuple[int, str]]:
     """Count of every phrase that occurs, and its most frequent spelling.
 
-    ``word_ids`` has the id of every word of every form, -1 for unknown words [N]; ``scan_forms`` forms of the text
-    are scanned at once; ``sentences`` are the offsets of those to look at, by default of all.
+    ``word_ids`` has the id of every word of every form, -1 for unknown words [N]; ``scan_forms`` is how many forms of
+    the text are scanned at once; ``sentences`` has the offsets of the sentences to scan, by default all.
     """
     spellings: dict[int, Counter[str]] = {}
     for start, end in sentence_ranges(corpus.sentences if sentences is None else sentences, scan_forms):

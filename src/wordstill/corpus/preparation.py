@@ -1,4 +1,4 @@
-"""Preparation: text is read block by block, in several processes, and written as one memory-mapped store."""
+"""Preparing text: it is read block by block in several processes, and written as one memory-mapped store."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ from wordstill.errors import DataError, UsageError
 
 LEAST_BLOCK, BLOCK_BYTES = 1 << 20, 16 << 20
 BLOCKS = 64
-"""Text is cut into about so many blocks, unless these would be too small or too large: enough to keep many
-processes busy to the end, and few enough that each has much of the vocabulary."""
+"""Approximate number of blocks, if they are neither too small nor too large: enough to keep many processes busy to the
+end, and few enough that each has much of the vocabulary."""
 STORE = "store"
 
 Inputs = str | Path | Sequence[str | Path]
 MadeShards = Generator[tuple[Block, Tally], None, None]
 ShardRunner = Callable[[ShardMaker, Iterable[Block]], MadeShards]
-"""Makes the shards of blocks, in no particular order of completion."""
+"""Makes the shards of blocks, in order of completion."""
 
 
 def prepare(
@@ -59,21 +59,20 @@ def prepare(
     Args:
         inputs: Files, folders, glob patterns, or ``-`` for the standard input.
         out: Folder of the store, or its address in an object store.
-        config: What the input is and what is kept of it; None takes the defaults.
-        splitter: Where sentences end; None takes rules for ``config.splitter_language``, or lines if these
-            are sentences.
-        segmenter: Where words are; None takes the one that ``config.segmenter`` names.
-        workers: Processes; None takes one for every core.
+        config: How to read the input, and what to keep; None takes the defaults.
+        splitter: Sentence splitter; None takes the rules for ``config.splitter_language``, or lines if each is a
+            sentence.
+        segmenter: Word segmenter; None takes the one named by ``config.segmenter``.
+        workers: Number of processes; None takes one per core.
         overwrite: Replace ``out`` if it exists, and discard unfinished work.
-        block_bytes: Text that a process works on at once; it needs about fifteen times as much memory. None takes 1
-            to 16 MB, depending on the size of the text.
+        block_bytes: Text that a process handles at a time; it needs about fifteen times as much memory. None takes 1 to
+            16 MB, depending on the size of the text.
         progress: Show a bar with the rate and the time left.
-        run: Works on blocks elsewhere, such as `wordstill.scale.cluster.shards_on_cluster`; None takes processes.
+        run: Processes blocks elsewhere, such as `wordstill.scale.cluster.shards_on_cluster`; None uses this machine.
 
     Raises:
-        UsageError: ``out`` exists, another run is writing it, or a setting is wrong.
-        DataError: Input is missing, broken or without any text that is kept; a stopped run had other
-            settings; the disk is full.
+        UsageError: ``out`` exists, another run is writing it, or a setting is invalid.
+        DataError: Input is missing or broken, or no text is kept; a stopped run had other settings; the disk is full.
     """
     output = Output.at(out, overwrite=overwrite)
     out = output.path
@@ -95,7 +94,7 @@ def prepare(
         folder = work.path
         make = ShardMaker(config, splitter, folder / "shards")
         blocks = group_parts(read_parts(sources, config, block_bytes), block_bytes)
-        # What fits into a block as it is stored is not worth a process.
+        # Input that fits into one block is not worth a process.
         several = sum(source.size or BLOCK_BYTES for source in sources) > block_bytes
         run = run or partial(_in_processes, workers=workers if several else 1)
         tallies = _make_all(make, blocks, run, _bar(sources, enabled=progress))
@@ -111,10 +110,10 @@ def prepare(
 def open_or_prepare(
     inputs: Inputs, config: PrepareConfig, work: Path, *, progress: bool, remedy: str = START_ANEW
 ) -> Corpus:
-    """The text of a run: a store is opened and checked, other text is prepared into one in ``work``.
+    """The text of a run: a store, which is verified, or other text, which is prepared into a store in ``work``.
 
-    A resumed run must have the same text and settings, and none from the standard input; ``remedy`` says what else
-    to do.
+    A resumed run must have the same text and settings, and cannot reread standard input; ``remedy`` is the advice in
+    these errors.
     """
     paths = as_list(inputs)
     if is_one_store(paths):
@@ -132,14 +131,14 @@ def open_or_prepare(
 
 
 def note_text(paths: Sequence[str | Path], config: PrepareConfig, work: Path, remedy: str = START_ANEW) -> None:
-    """Record what text a run is about, or refuse another one than a stopped run had."""
+    """Record the text and settings of a run; raise if a stopped run had others."""
     facts = {"text": _text_facts(paths, config)}
     work.mkdir(parents=True, exist_ok=True)
     keep_record(work / SETTINGS, facts, remedy)
 
 
 def as_list(inputs: Inputs) -> list[str | Path]:
-    """One input or several, as a list; prepared texts of object stores are copied here."""
+    """One or several inputs as a list, with local copies of stores from object stores."""
     return [local_input(place) for place in ([inputs] if isinstance(inputs, str | Path) else inputs)]
 
 
@@ -149,7 +148,7 @@ def is_one_store(paths: Sequence[str | Path]) -> bool:
 
 
 def refuse_stores(paths: Sequence[str | Path]) -> None:
-    """Refuse prepared texts where plain text is expected: their files would be taken for it."""
+    """Refuse stores among text files, because their files would be read as text."""
     if stores := [str(path) for path in paths if is_store(path)]:
         raise UsageError(
             f"{stores[0]} is a prepared text, which is used alone and is not prepared again. Prepare all your files "
@@ -158,7 +157,7 @@ def refuse_stores(paths: Sequence[str | Path]) -> None:
 
 
 def _text_facts(paths: Sequence[str | Path], config: PrepareConfig) -> dict[str, Any]:
-    """What text is prepared and how, to tell whether a resumed run is about the same."""
+    """The files and settings of a run, to compare with those of a stopped one."""
     contents = {
         source.name if source.path is None else path_text(source.path.resolve()): source.sha256()
         for source in find_sources(paths)
@@ -167,7 +166,7 @@ def _text_facts(paths: Sequence[str | Path], config: PrepareConfig) -> dict[str,
 
 
 def _refuse_foreign(out: Path) -> None:
-    """Overwriting deletes a folder with all that is in it, so it must be a store."""
+    """Refuse to overwrite a folder that is not a store."""
     with disk_errors(out):
         empty = out.is_dir() and not any(out.iterdir())
     if out.exists() and not empty and not (out / META_FILE).is_file():
@@ -175,7 +174,7 @@ def _refuse_foreign(out: Path) -> None:
 
 
 def _content_settings(config: PrepareConfig, splitter: Splitter, segmenter: Segmenter) -> dict[str, Any]:
-    """The settings that shape the content and are part of its hash, whatever kind of file it came from."""
+    """The settings that determine the content and are part of its hash, whatever the file format."""
     return {
         "splitter": splitter.name,
         "segmenter": segmenter.name,
@@ -191,7 +190,7 @@ def _in_processes(make: ShardMaker, blocks: Iterable[Block], workers: int) -> Ma
 
 
 def _make_all(make: ShardMaker, blocks: Iterator[Block], run: ShardRunner, bar: Any) -> list[Tally]:
-    """Make the shards that are not there yet; the tallies of all shards, in the order of the blocks."""
+    """Make missing shards; returns the tallies of all shards, in the order of the blocks."""
     tallies: dict[int, Tally] = {}
 
     def unfinished() -> Iterable[Block]:
@@ -204,7 +203,7 @@ def _make_all(make: ShardMaker, blocks: Iterator[Block], run: ShardRunner, bar: 
                 tallies[block.index] = tally
 
     made = run(make, unfinished())
-    # Closed at once when the run is stopped, so that its processes end before anybody else cleans up.
+    # Closed at once when the run is stopped, so that its processes end before the folder is cleaned up.
     with closing(made):
         for block, tally in made:
             tallies[block.index] = tally
@@ -241,7 +240,7 @@ def _check_text(total: Tally, sources: Sequence[Source], folder: Path, share: fl
 
 
 def usual_block(sources: Sequence[Source]) -> int:
-    """Bytes of a block that suit the size of all sources; a stopped run must find the same again."""
+    """The default size of a block, which depends only on the sources, so that a resumed run has the same."""
     sizes = [source.size or BLOCKS * BLOCK_BYTES for source in sources]
     return min(BLOCK_BYTES, max(LEAST_BLOCK, sum(sizes) // BLOCKS))
 
@@ -273,7 +272,7 @@ def _write_store(
             origins = {"group": config.group, "bins": config.bins, **join_origins(shards, store)}
             _check_groups(origins, total["paragraphs"])
         except DataError:
-            # Another group is another text to the shards: nothing here is worth resuming.
+            # With another --group, no shard could be reused: nothing here is worth resuming.
             remove(folder / "shards")
             remove(store)
             raise
@@ -284,7 +283,7 @@ def _write_store(
 
 
 def _check_groups(origins: dict[str, Any], paragraphs: int) -> None:
-    """Refuse groups that are none, and warn of a single one."""
+    """Raise if no paragraph has a group, and warn if there is only one group."""
     if origins["group"] is not None and not origins["names"]:
         bins = f" with a date for bins of {origins['bins']}" if origins["bins"] else ""
         raise DataError(

@@ -1,4 +1,4 @@
-"""One reader per kind of file: from a source to parts of whole lines, about as large as a block."""
+"""Readers of input files, one per format: from a source to parts of whole lines, about as large as a block."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ UTF8_MARK = codecs.BOM_UTF8
 PARQUET_MAGIC = b"PAR1"
 DELIMITERS = ",;\t|"
 TOO_LONG = "larger than field limit"
-"""What csv says of a field over its limit."""
+"""Part of the message of `csv` for a field over its limit."""
 PARQUET_RATIO = 1000
-"""Rows that repeat each other take no room in the file."""
+"""Limit of decompression: repeated rows take almost no space in a file."""
 PARQUET_THREADS = 4
-"""Processes that read one file."""
+"""Maximum processes to read one file."""
 KIND_OF_SUFFIX = {
     ".csv": "csv", ".tsv": "csv",
     ".jsonl": "jsonl", ".ndjson": "jsonl", ".txt": "text", ".parquet": "parquet", CONLLU_SUFFIX: "conllu"
@@ -45,7 +45,7 @@ MARKUP = {
     "RTF": ((b"{\\rtf",), (".rtf",)),
     "XML": ((b"<?xml",), (".xml",)),
 }
-"""Files that are not plain text although they may look like it: how they begin, and how they are named."""
+"""Formats that are not plain text but may look like it: first bytes and suffixes."""
 
 
 def read_parts(sources: Sequence[Source], config: PrepareConfig, part_bytes: int) -> Iterator[Part]:
@@ -56,7 +56,7 @@ def read_parts(sources: Sequence[Source], config: PrepareConfig, part_bytes: int
             kind = config.format if config.format != "auto" else detect_kind(stream)
             parts = READERS[kind](stream, config, part_bytes)
             while True:
-                # Not around the yield: what those who get a part do with it is not reading.
+                # Not around the yield: errors of the consumer are not reading errors.
                 with reading(source.name):
                     part = next(parts, None)
                 if part is None:
@@ -66,7 +66,7 @@ def read_parts(sources: Sequence[Source], config: PrepareConfig, part_bytes: int
 
 
 def detect_kind(stream: Stream) -> str:
-    """The kind of a file by its first bytes and its name; a JSON array cannot be read as a stream."""
+    """The format of a file by its first bytes and its name; a JSON array is refused, because it cannot be streamed."""
     head = stream.head
     if head.startswith(PARQUET_MAGIC):
         return "parquet"
@@ -153,7 +153,7 @@ def _documents(
     held: list[bytes] = []
     size, number = 0, 1
     for text in texts:
-        # JSON, because a text may hold line feeds.
+        # As JSON, because a text may contain line feeds.
         held.append(text if isinstance(text, bytes) else json.dumps(text, ensure_ascii=False).encode())
         size += len(held[-1])
         if size >= part_bytes:
@@ -165,7 +165,7 @@ def _documents(
 
 
 def _utf8_chunks(stream: Stream, config: PrepareConfig, chunk_bytes: int) -> Iterator[bytes]:
-    """The stream in UTF-8; what claims to be that already is passed on unchecked, without its first mark."""
+    """The stream in UTF-8; input declared as UTF-8 is passed on unchecked, without its byte-order mark."""
     encoding = codecs.lookup(config.encoding).name
     if encoding in ("utf-8", "utf-8-sig"):
         yield stream.read(max(chunk_bytes, len(UTF8_MARK))).removeprefix(UTF8_MARK)
@@ -201,12 +201,12 @@ def _refuse_binary(stream: Stream, config: PrepareConfig) -> None:
 
 
 def _line_cut(held: bytes) -> int:
-    """Where to cut after whole lines; 0 where there is no line end yet."""
+    """Where to cut after whole lines; 0 if there is no line end yet."""
     return held.rfind(b"\n") + 1
 
 
 def _paragraph_cut(held: bytes) -> int:
-    """Where to cut after whole paragraphs of one sentence per line; a long one may be cut, too."""
+    """Where to cut after whole paragraphs of one sentence per line; a long paragraph may be cut too."""
     end = held.rfind(b"\n")
     while end >= 0:
         start = held.rfind(b"\n", 0, end)
@@ -223,19 +223,19 @@ def _paragraph_cut(held: bytes) -> int:
 def column_texts(
     chunks: Iterable[bytes], name: str, column: str, errors: str, group: str | None = None
 ) -> Iterator[str | list[str]]:
-    """The texts of a column in order, each with its value in the column ``group`` if one is given.
+    """The texts of a CSV column in order, each with its value in the column ``group`` if one is given.
 
-    Rows without a text are left out.
+    Rows without text are skipped.
 
     Args:
-        chunks: The file in UTF-8. Its first row names the columns; the separator is the most frequent one there.
-        name: Of the file, for messages.
-        column: Its name.
-        errors: What is done about undecodable bytes, as in `bytes.decode`.
-        group: Column that names each row's group.
+        chunks: The file in UTF-8. Its first row has the titles; the separator is the most frequent one in it.
+        name: File name, for messages.
+        column: Title of the column.
+        errors: How to handle undecodable bytes, as in `bytes.decode`.
+        group: Title of the column with each row's group.
 
     Raises:
-        DataError: There is no such column, or a row is not like the first.
+        DataError: There is no such column, or a row has more or fewer fields than the first.
     """
     limits = Limits.chosen(**LIMITS)
     # csv's own limit of 131,072 characters is too short for documents.
@@ -270,7 +270,7 @@ def column_texts(
 
 
 def text_lines(chunks: Iterable[bytes], name: str, errors: str) -> Iterator[str]:
-    """Lines with their ends, which may lie inside a field; ``errors`` as in `bytes.decode`."""
+    """Decoded lines with their line ends, which csv needs inside fields; ``errors`` as in `bytes.decode`."""
     decoder, held, limits = codecs.getincrementaldecoder("utf-8")(errors), "", Limits.chosen(**LIMITS)
     try:
         for chunk in chunks:
@@ -289,10 +289,10 @@ def text_lines(chunks: Iterable[bytes], name: str, errors: str) -> Iterator[str]
 def read_column(
     stream: Stream, column: str, group: str | None = None, *, task_bytes: int = 8 << 20, ahead_bytes: int = 24 << 20
 ) -> Iterator[bytes]:
-    """The texts of a column in order, as JSON, with their values in ``group``; rows without a text are left out.
+    """The texts of a Parquet column in order, as JSON, with their values in ``group``; rows without text are skipped.
 
-    Arrow reads row groups in processes of their own, which damaged data may end: each takes up ``task_bytes`` or more,
-    and reads at most ``ahead_bytes`` before its turn.
+    Arrow reads row groups in child processes, which damaged data may crash: each task has at least ``task_bytes``, and
+    reads at most ``ahead_bytes`` before its turn.
     """
     if find_spec("pyarrow") is None:
         raise MissingExtra("pyarrow", "distill", "Reading Parquet files")
@@ -304,7 +304,7 @@ def read_column(
     tasks = json.loads(b"".join(contained(parquet_tasks, {**asked, "least": task_bytes}, name, limits)))
 
     def begun(groups: list[int]) -> Iterator[bytes]:
-        """Messages about row groups, the first of them held, and no more than memory has room for."""
+        """The messages of some row groups, of which the first ``ahead_bytes`` are read at once."""
         messages, held, size = contained(parquet_texts, {**asked, "groups": groups}, name, limits), [], 0
         while size < ahead_bytes and (message := next(messages, b"")):
             held.append(message)

@@ -1,4 +1,4 @@
-"""Input files: found, fetched from where they are, opened, decompressed."""
+"""Input files: finding, fetching, opening and decompressing them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ HEAD_BYTES = 1 << 16
 CHUNK_BYTES = 1 << 20
 DIGEST_LETTERS = 16
 LIMITS = {"ratio": None, "memory_bytes": 1 << 31, "line_bytes": 128 << 20}
-"""Text is worked on as it comes, so it may shrink to any size; large corpora use long windows and long lines."""
+"""Text is streamed, so its compression ratio is not limited; large corpora have long windows and long lines."""
 
 
 @dataclass(frozen=True)
@@ -34,11 +34,11 @@ class Source:
 
     @property
     def suffix(self) -> str:
-        """The suffix that tells the kind, without that of the compression; lower case."""
+        """The suffix of the format, in lower case, without that of the compression."""
         return Path(without_suffix(self.name)).suffix.lower()
 
     def sha256(self) -> str | None:
-        """The start of the SHA-256 of a file's content as it is stored; None for what can be read only once."""
+        """The beginning of the SHA-256 of the stored file; None for input that can be read only once."""
         if self.path is None or not self.path.is_file():
             return None
         with reading(self.name):
@@ -53,7 +53,7 @@ class Source:
 
 
 class Stream:
-    """Decompressed bytes of a source; the first ones (``head``) can be looked at before they are read."""
+    """The decompressed bytes of a source; ``head`` is a preview of the first."""
 
     def __init__(self, source: Source, reader: ByteReader, limits: Limits | None = None) -> None:
         self.source, self.limits = source, limits or Limits.chosen(**LIMITS)
@@ -66,7 +66,7 @@ class Stream:
 
     @property
     def consumed(self) -> int:
-        """Bytes that were read of the file as it is stored."""
+        """Stored bytes of the file that were read."""
         return self._reader.consumed if self.position is None else self.position
 
     def read(self, size: int = CHUNK_BYTES) -> bytes:
@@ -74,7 +74,7 @@ class Stream:
         return self._head(size) or self._reader.read(size)
 
     def read_some(self, size: int = CHUNK_BYTES) -> bytes:
-        """As many bytes as come at once, up to ``size``: none of those before broken data are lost."""
+        """As many bytes as are available, up to ``size``, so that none before broken data are lost."""
         return self._head(size) or self._reader.read1(size)
 
     def _head(self, size: int) -> bytes:
@@ -83,9 +83,9 @@ class Stream:
 
 
 def find_sources(inputs: Sequence[str | Path] | str | Path) -> list[Source]:
-    """The files behind names of files, of folders (with all that is in them), glob patterns and ``-``.
+    """The input files of file names, folders (recursively), glob patterns and ``-``.
 
-    Files of a folder and of a pattern come in the order of their names; hidden ones are left out.
+    Files of a folder or pattern are in the order of their names, without hidden ones.
     """
     sources: list[Source] = []
     for given in [inputs] if isinstance(inputs, str | Path) else inputs:
@@ -126,7 +126,7 @@ def _hidden(path: Path) -> bool:
 
 
 def embedded_text() -> Path:
-    """The dump's file: about 4,900 paragraphs and 460,000 words when prepared."""
+    """The Wikipedia excerpt of the demo: about 4,900 paragraphs and 460,000 words."""
     folder = gensim_folder()
     if folder is None:
         raise MissingExtra("gensim", "train", "The Wikipedia text of the demo")

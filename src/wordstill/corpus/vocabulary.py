@@ -1,4 +1,4 @@
-"""The vocabulary: the words that get a vector, their counts, and the ids of the words of a text."""
+"""The vocabulary: the words that get a vector, their counts, and word ids for a text."""
 
 from __future__ import annotations
 
@@ -42,17 +42,17 @@ class VocabularyConfig(Config):
 
 
 class Vocabulary:
-    """Keys by descending frequency, then required words that are too rare, in the order they were given.
+    """Keys by descending frequency, followed by required words that are too rare, in the given order.
 
-    A key is a word in Unicode's composed form (NFC), in lower case by default. The key of a phrase is its
-    words, as the segmenter finds them, joined by single spaces.
+    A key is a word in Unicode's composed form (NFC), in lower case by default. The key of a phrase is its words, as
+    found by the segmenter, joined by single spaces.
 
     Attributes:
         keys: The keys; their index is their id.
         counts: How often each occurs [V].
-        surfaces: The most frequent spelling of each; of equally frequent ones the first in code-point order.
-            Of a key that never occurs, the word as it was given.
-        phrases: Finds the keys that have several words.
+        surfaces: The most frequent spelling of each; ties go to the first in code-point order. A key that never occurs
+            has the given spelling.
+        phrases: Finds the keys with several words.
         config: The settings it was built with.
     """
 
@@ -92,7 +92,7 @@ class Vocabulary:
 
     @staticmethod
     def read_word_list(path: str | Path) -> tuple[str, ...]:
-        """The words or phrases of a UTF-8 file with one on each line; empty lines are skipped."""
+        """Read a UTF-8 file with one word or phrase per line; empty lines are skipped."""
         return tuple(" ".join(word.split()) for word in read_word_list(Path(path)))
 
     def counted(self, counts: NDArray[np.int64]) -> Vocabulary:
@@ -115,7 +115,7 @@ class Vocabulary:
         return self._key(word) in self._ids
 
     def id(self, word: str) -> int:
-        """The id of a word or phrase, whatever its case if keys are in lower case, or a `KeyError`."""
+        """The id of a word or phrase, in any case if keys are in lower case; raises a `KeyError` if there is none."""
         return self._ids[self._key(word)]
 
     def keep_probability(self, t: float) -> NDArray[np.float64]:
@@ -139,8 +139,8 @@ class Vocabulary:
     def word_ids(self, corpus: Corpus) -> NDArray[np.int32]:
         """The id of every word of every form of a corpus, in the order of ``corpus.forms.word_starts`` [N].
 
-        Words outside the vocabulary have -1; those that occur only in phrases have ids from ``len(self)`` on.
-        Those of the last corpus are cached for later epochs.
+        Words outside the vocabulary are -1; words that are only in phrases have ids from ``len(self)`` on. The result
+        for the last corpus is cached.
         """
         if self._cached_ids is None or self._cached_ids[0] is not corpus:
             self._cached_ids = (corpus, _lookup(corpus, self._word_ids, self.config.key))
@@ -183,13 +183,13 @@ def key_of(word: str, rule: KeyRule) -> str:
 
 
 def words_of(text: str, segmenter: Segmenter) -> list[str]:
-    """The words of a short text, such as a phrase, as they would be found in a corpus."""
+    """The words of a short text, such as a phrase, as in a corpus."""
     forms = [f" {run}" if number else run for number, run in enumerate(text.split())]
     return [form[start:end] for form in forms for start, end in segmenter.spans(form)]
 
 
 class _Required(NamedTuple):
-    """A word that must get a vector: its key, the keys of its words, and how it was given."""
+    """A word or phrase that must get a vector: its key, the keys of its words, and its given spelling."""
 
     key: str
     words: tuple[str, ...]
@@ -228,9 +228,9 @@ def _choose(corpus: Corpus, config: VocabularyConfig, segmenter: Segmenter) -> l
 
 
 def _count_keys(words: StoreWords, rule: KeyRule, least: int, wanted: Container[str] = frozenset()) -> dict[str, Entry]:
-    """The total of each key over its spellings: of all keys that occur so often, and of those that are wanted."""
-    # Most words are rare. Totals by hash tell them from others without a table of all keys: where two keys have the
-    # same hash, they are only taken for more frequent than they are.
+    """The counts of keys over all spellings, for keys with at least ``least`` occurrences and for ``wanted`` ones."""
+    # Most words are rare. Counts by hash identify them without a table of all keys; a collision only makes two keys
+    # look more frequent than they are.
     hashes = np.fromiter((hash(key_of(word, rule)) for word in words), dtype=np.int64, count=len(words))
     _, numbers = np.unique(hashes, return_inverse=True)
     frequent = np.bincount(numbers, words.counts)[numbers] >= least
@@ -268,7 +268,7 @@ def _rank(entry: Entry) -> tuple[int, str]:
 
 
 def _lookup(corpus: Corpus, ids: Mapping[str, int], rule: KeyRule) -> NDArray[np.int32]:
-    """The id of every word of every form, -1 where its key has none [N]."""
+    """The id of every word of every form; -1 if its key has none [N]."""
     words = corpus.words
     found = np.fromiter((ids.get(key_of(word, rule), -1) for word in words), dtype=np.int32, count=len(words))
     return found[words.of_slot]

@@ -1,7 +1,7 @@
-"""The distinct words of a store: how each is spelled, how often it occurs, and which one every word of a form is.
+"""The distinct words of a store: spellings, counts, and the index of each form's words among them.
 
-`prepare` finds them on the way and keeps them in a file beside the store, so that a vocabulary needs no pass over all
-forms. Where that file is missing or damaged, they are counted again.
+`prepare` computes them and caches them in a file beside the store, so that building a vocabulary needs no pass over all
+forms. If that file is missing or damaged, they are counted again.
 """
 
 from __future__ import annotations
@@ -32,19 +32,19 @@ KINDS = {"text": ("uint8", 1), "counts": ("int64", 1), "of_slot": ("uint32", 1)}
 
 
 class KeptArrays:
-    """Arrays that can be computed again, kept in a file beside a store; it carries its checksum.
+    """A cache of arrays in a file beside a store, with a checksum.
 
     Args:
         path: The file.
-        facts: What the arrays belong to.
-        what: A name for them in messages.
+        facts: Identifies what the arrays were computed from.
+        what: Their name in messages.
     """
 
     def __init__(self, path: Path, facts: Mapping[str, str], what: str) -> None:
         self.path, self.facts, self.what = path, dict(facts), what
 
     def load(self) -> dict[str, NDArray[Any]] | None:
-        """What was kept; None where there is nothing, or not what belongs here."""
+        """The cached arrays; None if there are none, or they belong to something else."""
         if not self.path.exists():
             return None
         try:
@@ -54,12 +54,12 @@ class KeptArrays:
         return arrays if facts == self.facts else None
 
     def write(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Keep them, or fail."""
+        """Cache the arrays; raises if that fails."""
         with atomic_path(self.path) as path:
             write_tensors(path, arrays, self.facts, checksum=True)
 
     def save(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Keep them; where that is impossible, one line says so, and the next run computes them again."""
+        """Cache the arrays, or log a warning if that fails."""
         try:
             self.write(arrays)
         except (DataError, OSError) as error:
@@ -71,15 +71,15 @@ class StoreWords:
     """The distinct words of a store, in ascending order of their UTF-8 bytes. W words, N words of all forms."""
 
     text: NDArray[np.uint8]
-    """The words, with a line feed behind each: forms have no spaces."""
+    """The words, each followed by a line feed, which no form contains."""
     counts: NDArray[np.int64]
     """Occurrences of each word [W]."""
     of_slot: NDArray[np.uint32]
-    """Which word each word of every form is, in the order of the forms' ``word_starts`` [N]."""
+    """Index of each word of every form, in the order of the forms' ``word_starts`` [N]."""
 
     @classmethod
     def counted(cls, words: Iterable[list[str]], counts: NDArray[np.int64]) -> StoreWords:
-        """Count the words of all forms, given in lists, each with the count of its form [N]."""
+        """Count the words of all forms, given as lists, each with the count of its form [N]."""
         numbering = WordNumbers()
         numbers = np.concatenate([np.empty(0, dtype=np.uint32), *map(numbering.of, words)])
         spelled = list(numbering)
@@ -90,7 +90,7 @@ class StoreWords:
 
     @classmethod
     def load(cls, folder: Path, store: str, slots: int) -> StoreWords | None:
-        """What is kept beside the store with that hash and so many words in its forms; None without."""
+        """The cache beside the store with that hash and number of words in its forms; None if there is none."""
         arrays = _kept(folder, store).load()
         if arrays is None or {name: (array.dtype.name, array.ndim) for name, array in arrays.items()} != KINDS:
             return None
@@ -103,11 +103,11 @@ class StoreWords:
         return words if fits else None
 
     def write(self, folder: Path, store: str) -> None:
-        """Keep them beside the store with that hash, or fail."""
+        """Write the cache of the store with that hash; raises if that fails."""
         _kept(folder, store).write(vars(self))
 
     def save(self, folder: Path, store: str) -> None:
-        """Keep them beside the store with that hash, if that is possible."""
+        """Write the cache of the store with that hash, if possible."""
         _kept(folder, store).save(vars(self))
 
     def __len__(self) -> int:
@@ -118,7 +118,7 @@ class StoreWords:
         return self.decoded()
 
     def decoded(self, at_once: int = CHUNK_WORDS) -> Iterator[str]:
-        """The spellings in order, so many decoded at once."""
+        """The spellings in order, decoded in chunks of ``at_once``."""
         ends = np.flatnonzero(self.text == LINE_FEED)[at_once - 1 :: at_once] + 1
         start = 0
         for end in (*ends.tolist(), len(self.text)):
@@ -127,7 +127,7 @@ class StoreWords:
 
 
 class WordNumbers(defaultdict[str, int]):
-    """Numbers of distinct words, in the order in which they first came."""
+    """Numbers distinct words in order of first occurrence."""
 
     def __init__(self) -> None:
         super().__init__(count().__next__)
@@ -138,7 +138,7 @@ class WordNumbers(defaultdict[str, int]):
 
 
 def sum_by(numbers: NDArray[np.uint32], counts: NDArray[np.int64], size: int) -> NDArray[np.int64]:
-    """Totals of counts [n] by number [n], so many of them; exact up to 2 ** 53."""
+    """Totals of counts [n] by number [n]; exact up to 2 ** 53."""
     totals: NDArray[np.int64] = np.bincount(numbers, counts, minlength=size).astype(np.int64)
     return totals
 
