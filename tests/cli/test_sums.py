@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from wordstill import WordVectors
@@ -30,7 +32,7 @@ def test_text_is_added_and_removed(cli, table, more):
     assert added.code == 0
     assert "Added 72 words of text" in added.out
     assert "Distilled" not in added.out
-    assert "have no vector, such as" in added.err
+    assert "3 frequent words without a vector, such as" in added.err
     assert WordVectors.load(table).counts.sum() > 0
     removed = cli("remove", table, more, *TEACHER)
     assert removed.code == 0
@@ -55,11 +57,27 @@ def test_the_dry_run_shows_shards(cli, short_text, saved_teacher, tmp_path):
     shown = cli("distill", short_text, *given, "--dry-run")
     assert shown.code == 0
     assert "of 100 words, for 1 worker" in shown.out
-    assert "each worker" in shown.out
+    assert re.search(r"each worker +up to \d+ shards?, .* to load the model", shown.out)
+    joined = cli("distill", short_text, *given[:-4], "--join", "--dry-run")
+    assert joined.code == 2
+    assert "--join needs a prepared text" in joined.err
+
+
+def test_options_for_one_process_are_refused(cli, short_text, saved_teacher, tmp_path):
+    given = ("--teacher", saved_teacher, *TEACHER, "--out", tmp_path / "out", "--workers", "1")
+    profiled = cli("distill", short_text, *given, "--profile")
+    assert profiled.code == 2
+    assert "--profile is for a run in one process" in profiled.err
+    pairs = tmp_path / "pairs.tsv"
+    pairs.write_text("a\tb\t1\nc\td\t2\ne\tf\t3\n")
+    chosen = cli("distill", short_text, *given, "--development", pairs)
+    assert chosen.code == 2
+    assert "Omit --development" in chosen.err
 
 
 def test_learners_stay_on_one_device(cli, short_text, saved_teacher, tmp_path):
     given = ("--teacher", saved_teacher, "--method", "x2static", "--workers", "1", "--out", tmp_path / "out")
-    refused = cli("distill", short_text, *given)
-    assert refused.code == 2
-    assert "x2static is trained step by step on one device" in refused.err
+    for more in ((), ("--dry-run",)):
+        refused = cli("distill", short_text, *given, *more)
+        assert refused.code == 2
+        assert "x2static: a trained method needs all steps on a single device" in refused.err

@@ -6,8 +6,11 @@ import threading
 from dataclasses import dataclass
 from pathlib import Path
 
+import pytest
+import torch
+
 from wordstill.errors import DataError
-from wordstill.scale import ScaleConfig, distill_in_shards
+from wordstill.scale import ScaleConfig, distill_in_shards, pools
 from wordstill.scale.ledger import Claim
 from wordstill.scale.partition import ShardReader
 from wordstill.scale.pools import InlinePool
@@ -43,6 +46,24 @@ class Reader:
         self.last.set()
         self.last = threading.Event()
         return Made(self.last)
+
+
+@pytest.mark.parametrize(
+    ("workers", "ray", "on_gpu", "times"),
+    [
+        (1, False, False, 1),
+        (2, False, False, 1),
+        (4, False, False, 2),
+        (16, False, False, 8),
+        (4, True, False, 8),
+        (2, False, True, 1),
+        (6, False, True, 3),
+    ],
+)
+def test_a_worker_with_fewer_cores_takes_longer(monkeypatch, workers, ray, on_gpu, times):
+    monkeypatch.setattr(pools, "usable_cores", lambda: 16)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    assert pools.slowdown(workers, ray=ray, on_gpu=on_gpu) == times
 
 
 def test_a_part_is_stored_while_the_next_piece_is_read(tmp_path):

@@ -23,7 +23,7 @@ from wordstill.distillation.plan import make_plan
 from wordstill.errors import DataError, Interrupted, UsageError
 from wordstill.methods.occurrence_states import OccurrenceConfig
 from wordstill.scale import ScaleConfig, distill_in_shards, running
-from wordstill.scale.partition import Job, ShardReader, refuse_other_recipe
+from wordstill.scale.partition import Job, ShardReader, make_shards, refuse_other_recipe, with_shard_words
 from wordstill.scale.pools import InlinePool
 from wordstill.teacher import Teacher
 
@@ -203,9 +203,34 @@ def test_one_that_joins_with_another_setting_is_refused_by_its_name(folder, stor
     assert "shards.1" not in str(refused.value)
 
 
+def test_one_that_is_refused_leaves_the_run_as_it_was(folder, store, config, inline, monkeypatch):
+    out, scale = folder / "unharmed", ScaleConfig(join=True, keep_sums=True, shard_words=SHARD)
+    with monkeypatch.context() as patch:
+        patch.setattr(InlinePool, "poll", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            distill_in_shards(store, out, config, scale)
+    # Nobody waits for the shards of one that has ended.
+    assert not list((folder / "unharmed.partial" / "shards" / "held").iterdir())
+    settings = folder / "unharmed.partial" / "settings.json"
+    before = settings.read_bytes()
+    with pytest.raises(DataError, match=r"teacher\.dtype was 'float32', now 'bfloat16'"):
+        distill_in_shards(store, out, replace(config, teacher=replace(config.teacher, dtype="bfloat16")), scale)
+    assert settings.read_bytes() == before
+    distill_in_shards(store, out, config, scale)
+    assert contents(out) == contents(inline)
+
+
+def test_words_of_all_shards_are_those_of_the_text(store, config):
+    corpus = Corpus.open(store)
+    plan = make_plan(Teacher.from_config(config.teacher), corpus, with_shard_words(config, SHARD))
+    shards = make_shards(plan, SHARD, text_only=True)
+    assert len(shards) > 3
+    assert sum(shard.words for shard in shards) == corpus.n_words
+
+
 def test_what_cannot_be_read_in_shards_is_refused(folder, store, config, short_text):
     learner = replace(config, methods=("x2static",))
-    with pytest.raises(UsageError, match="x2static is trained step by step on one device"):
+    with pytest.raises(UsageError, match="x2static: a trained method needs all steps on a single device"):
         distill_in_shards(store, folder / "refused", learner, ScaleConfig(workers=1))
     with pytest.raises(UsageError, match="--join needs a prepared text"):
         distill_in_shards(short_text, folder / "refused", config, ScaleConfig(join=True))

@@ -51,8 +51,8 @@ def add(*, table: Table, inputs: options.Inputs, how: ChangeOptions, text: optio
     if change.newcomers:
         some = ", ".join(change.newcomers[:SHOWN])
         warn(
-            f"{count_text(len(change.newcomers), 'word')} that are frequent in the new text have no vector, such as "
-            f"{some}. To give them one, distill the whole text again."
+            f"The new text has {count_text(len(change.newcomers), 'frequent word')} without a vector, such as {some}. "
+            "To give them one, distill the whole text again."
         )
 
 

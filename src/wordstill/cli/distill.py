@@ -264,7 +264,11 @@ def command(
     options.output_folder(out)
     _warn_of_idle_settings(config)
     early_stopping = _early_stopping(development, patience, score_every)
+    if early_stopping is not None:
+        early_stopping.validate(config)
     in_shards = scale.config()
+    if profile and in_shards.is_used:
+        raise UsageError("--profile is for a run in one process. Leave out --workers, --ray, --join and --keep-sums.")
     if dry_run:
         show_dry_run(inputs, out, config, early_stopping, in_shards)
         return
@@ -283,7 +287,7 @@ def command(
 
         tables = distill(texts, out, config=config, early_stopping=early_stopping, profiler=profiler, **how)
     if tables is None:
-        typer.echo(f"Another process of this run makes {shown(out)}, or has made it.")
+        typer.echo(f"Another process of this run writes {shown(out)}, or has written it.")
         return
     seconds = time.monotonic() - start
     if profile:

@@ -28,10 +28,15 @@ def show_dry_run(
     """Show the resolved recipe and its cost; only temporary files are written."""
     from wordstill.distillation.estimate import dry_run
 
+    in_shards = scale is not None and scale.is_used
+    if scale is not None and in_shards:
+        from wordstill.scale.running import settings_in_shards
+
+        config = settings_in_shards(inputs, config, scale)
     recipe, estimate = dry_run(inputs, config, early_stopping)
     _show_recipe(recipe)
     _show_estimate(estimate)
-    if scale is not None and scale.is_used:
+    if scale is not None and in_shards:
         _show_shards(recipe, estimate, scale)
     if out.exists():
         warn(f"{out} exists; the run will need --overwrite.")
@@ -96,25 +101,35 @@ def _origin(step: Step) -> str:
 def _show_shards(recipe: Recipe, estimate: Estimate, scale: ScaleConfig) -> None:
     """Show how many shards a run has, and what each worker needs."""
     from wordstill.scale.partition import shard_size
+    from wordstill.scale.pools import slowdown
 
     text = [step for step in estimate.steps if step.title.startswith("text")]
     words, seconds = sum(step.words for step in text), sum(step.seconds for step in text)
     size = min(shard_size(recipe, words, scale.shard_words), max(words, 1))
     shards, workers = -(-words // size), scale.workers or 1
-    if shards < workers:
-        warn(
-            f"Only {count_text(shards, 'shard')} for {workers} workers: the others have nothing to do. Make more of "
-            "them with --shard-words."
-        )
-    typer.echo("\nSeveral workers")
-    facts = {"shards": f"about {count_text(shards, 'shard')} of {size:,} words, for {count_text(workers, 'worker')}"}
-    on_gpu = recipe.teacher["device"] == "cuda"
-    share = seconds / workers if on_gpu else seconds
-    # Workers without a GPU share the cores that one process would use.
-    facts["each worker"] = f"about {count_text(-(-shards // workers), 'shard')}, {time_text(share)}"
+    slower = slowdown(workers, ray=scale.ray is not None, on_gpu=recipe.teacher["device"] == "cuda")
+    each = seconds / shards * slower
+    loading = sum(step.seconds for step in estimate.steps if step.title == "load the teacher")
+    divided = f"about {count_text(shards, 'shard')} of {size:,} words"
+    if scale.join or (scale.ray is not None and scale.workers is None):
+        # How many take part only the run will show.
+        facts = {"shards": divided, "each worker": f"{time_text(each)} per shard"}
+    else:
+        most = -(-shards // workers)
+        facts = {
+            "shards": f"{divided}, for {count_text(workers, 'worker')}",
+            "each worker": f"up to {count_text(most, 'shard')}, {time_text(most * each)}",
+        }
+        if shards < workers:
+            warn(
+                f"Only {count_text(shards, 'shard')} for {workers} workers: the others have nothing to do. Make more "
+                "of them with --shard-words."
+            )
+    facts["each worker"] += f", after {time_text(loading)} to load the model"
     if estimate.memory is not None:
         # The sums of the last shard are stored while the next is read.
         memory = size_text(estimate.memory + estimate.checkpoint)
         facts["memory"] = f"{memory} for each worker, and as much for the driver"
     facts["parts on disk"] = f"up to {size_text(min(shards, 8) * estimate.checkpoint)}"
+    typer.echo("\nIn shards")
     show_facts(facts)

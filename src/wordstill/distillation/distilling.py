@@ -287,6 +287,7 @@ def load_teacher(config: TeacherConfig, work: Path) -> Teacher:
     path = work / SETTINGS
     record = read_record(path) if path.exists() else {}
     teacher = Teacher.from_config(config, record.get("precision"))
-    if record.get("precision") != teacher.choice.name:
+    # A run that is then refused must not change what the others of the folder are given.
+    if "precision" not in record:
         write_record(path, {**record, "precision": teacher.choice.name})
     return teacher

@@ -5,7 +5,8 @@ from __future__ import annotations
 import socket
 import time
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 from copy import copy
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -64,13 +65,11 @@ class ClusterPool(Pool):
     """
 
     def __init__(self, work: Work, address: str, folder: SharedFolder, size: int | None = None) -> None:
-        self.ray = _ray()
+        self._connection = ExitStack()
+        self.ray = self._connection.enter_context(connected(address))
         self.work, self.size = work, size
         self._ended: SimpleQueue[Event] = SimpleQueue()
         self._storing = Storing(folder, lambda *end: self._ended.put(Event(-1, 0, *end)))
-        self._own = not self.ray.is_initialized()
-        if self._own:
-            _connect(self.ray, address)
         gpus = int(self.ray.cluster_resources().get("GPU", 0))
         self._gpu = work.device != "cpu" and gpus >= 1
         self._share = share_of_gpu(gpus, size) if self._gpu else 1.0
@@ -112,8 +111,7 @@ class ClusterPool(Pool):
         """Kill the actors; the cluster stays."""
         for handle in (self._tally, *(actor.handle for actor in self._actors.values())):
             self.ray.kill(handle)
-        if self._own:
-            self.ray.shutdown()
+        self._connection.close()
 
     def _stored(self) -> list[Event]:
         events = taken(self._ended)
@@ -254,28 +252,24 @@ def shards_on_cluster(address: str, size: int | None = None) -> ShardRunner:
         address: Of the cluster, or ``auto``.
         size: Tasks at a time; None takes one for each core of the cluster.
     """
-    ray = _ray()
+    _ray()
 
     def run(make: ShardMaker, blocks: Iterable[Block]) -> MadeShards:
-        own = not ray.is_initialized()
-        if own:
-            _connect(ray, address)
         under_way: dict[Any, Block] = {}
-        try:
-            task = ray.remote(num_cpus=1, max_retries=MOST_STARTS)(make_shard)
-            limit = size or int(ray.cluster_resources().get("CPU", 1))
-            shared = ray.put(make)
-            for block in blocks:
-                under_way[task.remote(shared, block, __version__)] = block
-                if len(under_way) >= limit:
+        with connected(address) as ray:
+            try:
+                task = ray.remote(num_cpus=1, max_retries=MOST_STARTS)(make_shard)
+                limit = size or int(ray.cluster_resources().get("CPU", 1))
+                shared = ray.put(make)
+                for block in blocks:
+                    under_way[task.remote(shared, block, __version__)] = block
+                    if len(under_way) >= limit:
+                        yield from _stored(ray, under_way, make.folder)
+                while under_way:
                     yield from _stored(ray, under_way, make.folder)
-            while under_way:
-                yield from _stored(ray, under_way, make.folder)
-        finally:
-            for reference in under_way:
-                ray.cancel(reference, force=True)
-            if own:
-                ray.shutdown()
+            finally:
+                for reference in under_way:
+                    ray.cancel(reference, force=True)
 
     return run
 
@@ -307,6 +301,25 @@ def make_shard(make: ShardMaker, block: Block, version: str) -> tuple[Tally, dic
         return tally, {path.name: path.read_bytes() for path in make.folder.iterdir()}
 
 
+@contextmanager
+def connected(address: str) -> Iterator[Any]:
+    """Ray, connected to a cluster inside the block; a connection that was there before stays.
+
+    Raises:
+        MissingExtra: Ray is not installed.
+        UsageError: There is no cluster.
+    """
+    ray = _ray()
+    if ray.is_initialized():
+        yield ray
+        return
+    _connect(ray, address)
+    try:
+        yield ray
+    finally:
+        ray.shutdown()
+
+
 def _connect(ray: Any, address: str) -> None:
     host, colon, port = address.rpartition(":")
     answers = False
@@ -318,6 +331,11 @@ def _connect(ray: Any, address: str) -> None:
         ray.init(address=address, log_to_driver=False, logging_level="ERROR")
     except (OSError, ValueError, RuntimeError) as error:
         reason = in_one_line(error)
+        if address == "auto" and isinstance(error, ConnectionError):
+            raise UsageError(
+                "--ray auto found no Ray cluster on this machine. Start one with: ray start --head, or give the "
+                "address of another machine's."
+            ) from error
         if answers:
             raise UsageError(
                 f"{address} answers, but Ray cannot connect to it ({reason}). Ray on both machines must be of the same "

@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from itertools import takewhile
 from pathlib import Path
@@ -162,6 +162,10 @@ class Driver(Generic[Total]):
                 raise Interrupted(f"{self.doing} in shards", done, total, self.unit) from None
             finally:
                 self.pool.close()
+                with suppress(DataError):
+                    # Others need not wait until these are given up.
+                    for claim in self.claims:
+                        self.ledger.release(claim)
         return self.totals
 
     def _loop(self, bar: Any, stop: threading.Event, thread: ThreadPoolExecutor) -> None:

@@ -82,8 +82,8 @@ class Ledger:
         causes = [{name: value for name, value in one.items() if name != SHARDS} for one in (before, now)]
         different = differences(*causes) or differences(before, now)
         raise DataError(
-            f"The run in {self.folder} is another one: {different[:1000]}. Use the same text, model, settings and "
-            f"version of wordstill, or {remedy}."
+            f"The run in {self.folder} was started with something else: {different[:1000]}. Use the same text, model, "
+            f"settings and version of wordstill, or {remedy}."
         )
 
     def is_gone(self) -> bool:

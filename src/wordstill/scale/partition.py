@@ -113,11 +113,12 @@ def _windows_in_shard(plan: Plan, stage: Stage, windows: int, shard_words: int |
 
 
 def _words_before(plan: Plan, batches: ResumableBatches, edges: list[int]) -> np.ndarray[Any, np.dtype[np.int64]]:
-    """How many words stand before each edge; of a text its forms, which are nearly as many."""
+    """How many words stand before each edge; of a text as if all its forms held equally many."""
     if not isinstance(batches, TextBatches):
         return np.array(edges, dtype=np.int64)
     corpus = plan.corpus
-    return np.asarray(corpus.sentences[corpus.paragraphs[edges]])
+    forms = np.asarray(corpus.sentences[corpus.paragraphs[edges]], dtype=np.float64)
+    return np.asarray(np.rint(forms * (corpus.n_words / max(1.0, forms[-1]))), dtype=np.int64)
 
 
 @dataclass(eq=False)

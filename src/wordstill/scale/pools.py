@@ -21,6 +21,7 @@ from wordstill.errors import Interrupted, UsageError, WordstillError, in_one_lin
 from wordstill.scale.ledger import Claim
 from wordstill.scale.shared_folder import SharedFolder
 from wordstill.scale.work import Made, Piece, Reader, Work
+from wordstill.teacher.teacher import MOST_READERS
 
 PARENT_POLL_SECONDS = 1.0
 MOST_STARTS = 3
@@ -263,6 +264,14 @@ def open_pool(work: Work, folder: SharedFolder, workers: int | None, ray: str | 
 def usable_cores() -> int:
     """Cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def slowdown(workers: int, *, ray: bool, on_gpu: bool) -> float:
+    """How many times as long as one process a worker takes for the same text, with fewer cores or part of a GPU."""
+    if on_gpu:
+        return 1.0 if ray else max(1.0, workers / max(1, torch.cuda.device_count()))
+    cores = 1 if ray else max(1, usable_cores() // workers)
+    return min(usable_cores(), MOST_READERS) / min(cores, MOST_READERS)
 
 
 def refuse_too_many(workers: int, cores: int) -> None:

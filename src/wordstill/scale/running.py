@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated, Any
 
-from wordstill import __version__
 from wordstill.core.files import disk_errors, refuse_foreign
 from wordstill.core.object_stores import Output, address_of, is_made
 from wordstill.core.resume import SETTINGS, WorkingFolder, keep_record, locked, working_folder
@@ -88,20 +87,21 @@ def distill_in_shards(
         UsageError: As for `distill`, or a method learns step by step.
         DataError: As for `distill`, or a shard failed three times.
     """
-    refuse_ordered(config, scale)
-    if scale.workers is not None and scale.ray is None:
-        refuse_too_many(scale.workers, usable_cores())
-    folds = 0 if scale.keep_sums else config.folds
-    config = replace(with_shard_words(config, scale.shard_words), folds=folds)
-    if scale.join:
-        _refuse_joining(inputs, overwrite)
-        if is_made(out):
-            return None
-    elif resume and not overwrite and not scale.keep_sums and address_of(out) is None and is_finished(Path(out)):
+    config = settings_in_shards(inputs, config, scale, overwrite=overwrite)
+    if scale.join and is_made(out):
+        return None
+    if (
+        resume
+        and not overwrite
+        and not scale.join
+        and not scale.keep_sums
+        and address_of(out) is None
+        and is_finished(Path(out))
+    ):
         return finished(inputs, Path(out), config, progress=progress)
     place = _joined(out) if scale.join else _alone(out, overwrite, resume)
     # The right of those who join to add up is held until the folder is gone: only one of them has it.
-    with ExitStack() as locks, place as (output, work, folder):
+    with ExitStack() as locks, _cluster(scale.ray), place as (output, work, folder):
         teacher, corpus = load(inputs, config, work.path, progress=progress)
         if scale.join and is_made(out):
             # Others have finished the run while this process was starting.
@@ -191,12 +191,23 @@ def run_shards(
         raise
 
 
-def refuse_ordered(config: DistillConfig, scale: ScaleConfig) -> None:
-    """Refuse methods whose steps depend on each other, tables of a text that is not wholly read, and folds of sums.
+def settings_in_shards(
+    inputs: Inputs, config: DistillConfig, scale: ScaleConfig, *, overwrite: bool = False
+) -> DistillConfig:
+    """The settings of a run in shards, after refusing what it cannot do; nothing is loaded.
 
     Raises:
-        UsageError: One was asked for.
+        UsageError: Something was asked for that needs one process, or does not go together.
     """
+    _refuse_ordered(config, scale)
+    if scale.workers is not None and scale.ray is None:
+        refuse_too_many(scale.workers, usable_cores())
+    if scale.join:
+        _refuse_joining(inputs, overwrite)
+    return replace(with_shard_words(config, scale.shard_words), folds=0 if scale.keep_sums else config.folds)
+
+
+def _refuse_ordered(config: DistillConfig, scale: ScaleConfig) -> None:
     if config.snapshots:
         raise UsageError(
             "--snapshots is for a run that one process reads in order. Leave out --workers, --ray, --join and "
@@ -206,8 +217,8 @@ def refuse_ordered(config: DistillConfig, scale: ScaleConfig) -> None:
         raise UsageError("Sums that are kept have no folds, because text is added to them. Leave out --keep-sums.")
     if learners := [request.label for request in config.requests if request.kind.learns]:
         raise UsageError(
-            f"{', '.join(learners)} is trained step by step on one device, so its text cannot be split into shards. "
-            "Use still, sentence or ase with --workers, --ray, --join and --keep-sums."
+            f"--method {', '.join(learners)}: a trained method needs all steps on a single device, so its text cannot "
+            "be divided. Leave out --workers, --ray, --join and --keep-sums, or use still, sentence or ase."
         )
 
 
@@ -232,6 +243,15 @@ def _refuse_joining(inputs: Inputs, overwrite: bool) -> None:
         raise UsageError("--join needs a prepared text that all machines share: wordstill prepare FILE --out STORE")
 
 
+def _cluster(address: str | None) -> AbstractContextManager[Any]:
+    """The connection to a Ray cluster, made before anything is loaded."""
+    if address is None:
+        return nullcontext()
+    from wordstill.scale.cluster import connected
+
+    return connected(address)
+
+
 def _address(inputs: Inputs) -> str | None:
     """The address of a prepared text; None if it is on this machine, or prepared here."""
     (only, *more) = [inputs] if isinstance(inputs, str | Path) else inputs
@@ -247,11 +267,7 @@ def _pool(plan: Plan, config: DistillConfig, scale: ScaleConfig, ledger: Ledger,
 
 
 def _description(plan: Plan, shards: list[Shard]) -> dict[str, Any]:
-    return {
-        "version": __version__,
-        "recipe": asdict(plan.recipe),
-        SHARDS: {str(record["number"]): record for record in shard_records(shards)},
-    }
+    return {**asdict(plan.recipe), SHARDS: {str(record["number"]): record for record in shard_records(shards)}}
 
 
 def _sums_of(plan: Plan, totals: Totals, left_out: list[int]) -> dict[str, KeptSums]:
