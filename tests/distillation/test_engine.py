@@ -228,9 +228,9 @@ def test_a_state_is_saved_when_it_is_time_or_what_follows_fails(path, error):
     save = rig.engine.checkpoint.save
     rig.engine.checkpoint.save = lambda progress, states: (saved.append(progress), save(progress, states))
     rig.engine.run()
-    with rig.engine.saved_if_it_fails():
+    with rig.engine.save_on_failure():
         assert saved == []
-    with pytest.raises(type(error)), rig.engine.saved_if_it_fails(), rig.engine.saved_if_it_fails():
+    with pytest.raises(type(error)), rig.engine.save_on_failure(), rig.engine.save_on_failure():
         raise error
     assert saved == [asdict(Progress(stage=2, cut=4))]
     again = Rig(path)
@@ -243,7 +243,7 @@ def test_what_went_wrong_is_told_even_if_the_state_cannot_be_saved(path):
     rig = Rig(path)
     rig.engine.run()
     path.mkdir()
-    with pytest.raises(DataError, match="no space left"), rig.engine.saved_if_it_fails():
+    with pytest.raises(DataError, match="no space left"), rig.engine.save_on_failure():
         raise DataError("no space left")
 
 

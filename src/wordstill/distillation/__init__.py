@@ -1,4 +1,4 @@
-"""From text and a teacher to word vectors: configuration, recipe, engine, early stopping, estimates."""
+"""Distilling a teacher over text: read `distilling`, then `plan`, then `engine`."""
 
 from wordstill.distillation.config import DistillConfig, EarlyStopping
 from wordstill.distillation.distilling import distill, distill_from_teacher

@@ -1,4 +1,4 @@
-"""Settings of a distillation, and of its early stopping."""
+"""Settings of a distillation and of early stopping."""
 
 from __future__ import annotations
 
@@ -27,38 +27,38 @@ class DistillConfig(Config):
     """
 
     methods: tuple[str, ...] = ("still",)
-    """What to make, for example ``still`` or ``ase:layer=all``."""
+    """Methods with settings, for example ``still`` or ``ase:layer=all``."""
     teacher: TeacherConfig = field(default_factory=TeacherConfig)
     vocabulary: VocabularyConfig = field(default_factory=VocabularyConfig)
     prepare: PrepareConfig = field(default_factory=PrepareConfig)
-    """How text that is not a store yet is prepared."""
+    """How to prepare text that is not a store."""
     budget: Annotated[int | None, Range(1)] = None
     """Subwords in a batch; None takes 2,048 on a CPU and 131,072 on a GPU, or what its memory holds."""
     read: Unit = "sentence"
-    """What the teacher reads as one text: each sentence by itself, or whole paragraphs."""
+    """What the teacher reads at a time: a sentence, or a whole paragraph."""
     length: Length = "sentence"
     """Lengths of the vectors: the weight of each word in a sentence, one (``unit``), or as the method computes them
     (``raw``). Cosines between words do not depend on it."""
     window: Annotated[int | None, Range(1)] = None
-    """Words that are planned together, to put texts of like length into one batch; None suits the budget."""
+    """Words of text among which batches of similar length are formed; None takes a default for the budget."""
     epochs: Annotated[int, Range(1)] = 1
     """How often trained methods read the text; the others read it once."""
     seed: Annotated[int, SEEDS] = 0
     seeds: Annotated[int, Range(1, 100)] = 1
-    """Tables of each method that learns, from the same pass: with seeds from ``seed`` on, each with a label of its own.
-    They differ in what the method draws; the order of the text is that of the first."""
+    """Number of tables for each method that learns, made in one pass with seeds from ``seed`` on. They differ in the
+    method's random choices; all read the text in the order of the first seed."""
     snapshots: tuple[int, ...] = ()
-    """Words of the text after which a table of every method is kept beside the last one, ascending."""
+    """Numbers of words of text after which to make a table of every method too, ascending."""
     occurrences: OccurrenceConfig | None = None
-    """Which occurrences are kept beside the tables, for senses; None keeps none."""
+    """Which occurrences to keep with the tables, for senses; None keeps none."""
     checkpoint_seconds: float = 120.0
     folds: Annotated[int | None, Range(0, 1000)] = None
-    """Folds of documents, for each group on average, whose rows are kept as well; 0 keeps none. None takes 20, or
-    10 for each group, of a text that was prepared with groups, and keeps none of others."""
+    """Folds of documents, per group on average, for which to keep rows too; 0 keeps none. None takes 10 if the text has
+    groups, 20 if there are words to track, else none."""
     enough: Annotated[int, Range(1)] = 20
-    """Words that occur at least this often have rows by fold."""
+    """Words that occur at least this often get rows by fold."""
     track: tuple[str, ...] = ()
-    """The words that have rows by fold, however rare they are; empty takes all that occur often enough."""
+    """Only these words get rows by fold, however rare; empty takes all that occur often enough."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -82,7 +82,7 @@ class DistillConfig(Config):
         return parse_specs(self.methods, METHODS)
 
     def seeded(self, specs: Sequence[MethodSpec]) -> list[tuple[MethodSpec, int]]:
-        """Each method with its seed: those that learn once for every seed, which then ends their labels."""
+        """Each method with its seed; methods that learn are there once per seed, with the seed in their labels."""
         if self.seeds == 1:
             return [(spec, self.seed) for spec in specs]
         every = range(self.seed, self.seed + self.seeds)
@@ -96,7 +96,7 @@ class DistillConfig(Config):
         """The methods with all their settings for a teacher, one for each layer.
 
         Raises:
-            UsageError: A layer or a size does not suit the teacher.
+            UsageError: The teacher lacks a layer, a size or a mask token that a method needs.
         """
         specs = [_with_own_pooling(spec, teacher) for spec in resolve_specs(self.requests, METHODS, teacher.depth)]
         for spec in specs:
@@ -112,7 +112,7 @@ class DistillConfig(Config):
 
 
 def _with_own_pooling(spec: MethodSpec, teacher: Teacher) -> MethodSpec:
-    """The method with what the teacher pools in place of ``target=own``."""
+    """The method with the teacher's own pooling in place of ``target=own``."""
     if getattr(spec.config, "target", None) != "own":
         return spec
     return replace(spec, config=replace(spec.config, target=teacher.pooling))
@@ -141,11 +141,11 @@ PARTS: Mapping[str, tuple[type[Any], Mapping[str, str]]] = {
     ),
     "prepare": (PrepareConfig, {name: name for name in ("format", "field", "language", "segmenter", "group", "bins")}),
 }
-"""Which arguments of `distill` belong to which part of the config, and what they are called there."""
+"""Arguments of `distill` by part of the config, with the name of each field there."""
 
 
 def one_config(config: DistillConfig | None, **settings: Any) -> DistillConfig:
-    """All settings, from a config or from single ones; both are refused."""
+    """All settings, either from a config or from single settings."""
     given = {name: value for name, value in settings.items() if value is not None}
     if config is not None:
         if given:
@@ -173,15 +173,15 @@ class EarlyStopping:
     """Early stopping by a score on development data; the best table of each method is its result."""
 
     score: Callable[[WordVectors], float]
-    """Gives a table's score, higher is better; never on data that results are reported for."""
+    """Scores a table, higher is better; never on a test set."""
     patience: int = 1
-    """Epochs without a better score after which a method stops."""
+    """Epochs without improvement after which a method stops."""
     source: Mapping[str, str] = field(default_factory=dict)
-    """What the score is from, such as the name and checksum of a file; it travels with the result."""
+    """The origin of the score, such as the name and checksum of a file; recorded with the result."""
     check_words: Callable[[Sequence[str]], object] = lambda words: None
-    """Given the vocabulary before the first batch; raises if a table of these words cannot be scored."""
+    """Called with the vocabulary before the first batch; raises if a table of these words cannot be scored."""
     every: int | None = None
-    """Also score after about this many words each, for a training curve; the best table is one after an epoch."""
+    """Also score every so many words, for a training curve; only tables after an epoch can be kept."""
 
     def __post_init__(self) -> None:
         if self.patience < 1:
@@ -191,20 +191,16 @@ class EarlyStopping:
 
     @property
     def facts(self) -> dict[str, Any]:
-        """What determines its choice, as plain data."""
+        """Its settings as plain data, for the recipe."""
         every = {} if self.every is None else {"every": self.every}
         return {**self.source, "patience": self.patience, **every}
 
     def times(self, words: int, epochs: int) -> int:
-        """How often a method is scored at most in a run over a text of so many words."""
+        """The maximum number of scores of a method in a run over a text of so many words."""
         return epochs + (0 if self.every is None else words * epochs // self.every)
 
     def validate(self, config: DistillConfig) -> None:
-        """Refuse settings with nothing to choose from: no method that learns, or a single epoch.
-
-        Raises:
-            UsageError: There is nothing to choose.
-        """
+        """Raise a `UsageError` if there is nothing to choose: no method that learns, or a single epoch."""
         if not any(request.kind.learns for request in config.requests):
             raise UsageError(
                 "A development set chooses among the epochs of trained methods, but "
@@ -219,13 +215,13 @@ class EarlyStopping:
             )
 
     def score_during(self, methods: Sequence[Method], before: int, after: int) -> None:
-        """Score every method if a batch has led over a multiple of ``every`` words, counted from the first epoch."""
+        """Score every method if a batch crossed a multiple of ``every`` words, counted over all epochs."""
         if self.every is not None and after // self.every > before // self.every:
             for method in methods:
                 method.score_now(self.score)
 
     def should_stop(self, methods: Sequence[Method], epoch: int) -> bool:
-        """Score every method after an epoch, counted from 1; whether the patience with all is at an end."""
-        # A list, because every method is to be scored.
+        """Score every method after an epoch, counted from 1; returns whether all have run out of patience."""
+        # A list, not a generator, because every method must be scored.
         stopped = [method.score_epoch(epoch, self.score, self.patience) for method in methods]
         return all(stopped)

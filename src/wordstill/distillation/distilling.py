@@ -1,4 +1,4 @@
-"""From text and a teacher to word vectors: `distill` loads both, `distill_from_teacher` does the work."""
+"""From text and a teacher to word vectors: `distill` loads both, `distill_from_teacher` runs the methods."""
 
 from __future__ import annotations
 
@@ -63,48 +63,49 @@ def distill(
 
     Args:
         inputs: A prepared store, or text files, folders and globs of them, which are prepared first.
-        out: Folder or address for the result; None keeps it in memory. With one method it is the artifact itself, with
-            several, or with snapshots, it has a folder for each table. Until it is complete, the work is in
-            ``OUT.partial``, and a run that was stopped continues from there.
-        methods: What to make, by default ``still``.
+        out: Folder or address for the result; None keeps it in memory. With one method, it is the table; with several,
+            or with snapshots, it has a folder for each table. Until it is complete, the work is in ``OUT.partial``, and
+            a stopped run resumes from there.
+        methods: Methods with settings, by default ``still``.
         teacher: A model's name or folder, by default the embedded one.
         device: ``auto``, ``cpu``, ``cuda`` or ``cuda:1``.
         dtype: ``auto``, ``float32``, ``bfloat16`` or ``float16``.
         min_count: Rarer words get no vector, by default 5.
-        max_vocab: Keep only this many words, the most frequent ones.
+        max_vocab: Keep only this many of the most frequent words.
         words: Words or phrases that get a vector however rare they are.
-        key: ``lower`` (the default) gives all case variants of a word one vector, ``none`` keeps them apart.
-        format: Format of the files, by default found by their names and first bytes.
-        field: JSONL field, or CSV or Parquet column, that holds the text, by default ``text``.
+        key: ``lower`` (the default) merges case variants of a word, ``none`` keeps them apart.
+        format: Format of the files, by default detected by their names and first bytes.
+        field: JSONL field, or CSV or Parquet column, with the text, by default ``text``.
         language: Keep only paragraphs in this language, such as ``en``.
-        segmenter: How words are found: ``words``, ``possessives``, ``chinese``, ``japanese`` or ``thai``.
-        group: Which group each document belongs to: a JSONL field or a column, ``folder`` or ``file:REGEX``.
-        bins: Groups are dates, in bins of a ``month``, ``year``, ``decade``, ``century`` or a number of years.
-        folds: Folds of documents for each group, whose rows are kept for intervals and tests; with groups 10.
-        read: What the teacher reads as one text: ``sentence`` (the default) or ``paragraph``.
-        epochs: How often trained methods read the text.
+        segmenter: How text is split into words: ``words``, ``possessives``, ``chinese``, ``japanese`` or ``thai``.
+        group: What to group documents by: a JSONL field or a column, ``folder`` or ``file:REGEX``.
+        bins: Bins for groups that are dates: ``month``, ``year``, ``decade``, ``century`` or a number of years.
+        folds: Folds of documents per group, for intervals and tests; by default 10 if there are groups.
+        read: What the teacher reads at a time: ``sentence`` (the default) or ``paragraph``.
+        epochs: Passes over the text for trained methods; the others read it once.
         seed: Random seed.
         occurrences: Keep this many occurrences of each word with the tables, for `wordstill.analysis.senses`; or an
-            `OccurrenceConfig` that says of which words and layer.
-        config: All settings, also those that have no argument here; the arguments above are then refused.
-        resume: Stopped runs are resumed anyway. If True, a result that is complete is given back, provided that the
-            same text and settings made it; with ``overwrite``, it is replaced, but a stopped run is kept.
-        overwrite: Replace an existing result, and discard an interrupted run.
+            `OccurrenceConfig`, which can also choose words and layer.
+        config: All settings, including those without an argument here; the arguments above are then refused.
+        resume: Return a complete result if it was made from the same text and settings, instead of raising; with
+            ``overwrite``, replace it, but resume a stopped run. (Stopped runs are always resumed without
+            ``overwrite``.)
+        overwrite: Replace an existing result, and discard a stopped run.
         progress: Show progress bars.
         early_stopping: Scores trained methods after each epoch: they stop when the score no longer improves, and the
             best table is the result.
         profiler: Measures where the time goes.
 
     Returns:
-        The tables by label: the method's name, with the settings that were given.
+        The tables by label: the method's name, with the given settings.
 
     Raises:
-        UsageError: A setting is wrong or given twice, the output exists, or another run is writing it.
+        UsageError: A setting is invalid or given twice, the output exists, or another run is writing it.
         DataError: The text, a store or a checkpoint cannot be read, a stopped run had other settings, or the
             disk is full.
-        TeacherError: The model cannot be loaded or gives numbers that are not finite.
-        TrainingError: A method has diverged; the last good state is kept.
-        Interrupted: Ctrl-C or SIGTERM came; the run can be resumed.
+        TeacherError: The model cannot be loaded, or gives non-finite numbers.
+        TrainingError: A method diverged; the last good checkpoint is kept.
+        Interrupted: Ctrl-C or SIGTERM; the run can be resumed.
 
     Example:
         >>> from wordstill import distill
@@ -151,19 +152,19 @@ def distill(
         plan = make_plan(loaded, corpus, settings, None if target is None else work.path, early_stopping, profiler)
         tables = plan.run(resume=True, progress=progress)
         if output is not None and target is not None:
-            with plan.engine.saved_if_it_fails(), plan.engine.profiler.part("writing the tables"):
+            with plan.engine.save_on_failure(), plan.engine.profiler.part("writing the tables"):
                 methods_of = with_tables(plan.engine.methods)
                 attention = {label: to_arrays(method.attention()) for label, method in methods_of.items()}
                 write_artifacts(tables, target, attention, overwrite=work.overwrite)
                 result = output.publish()
             for label in tables if settings.snapshots else ():
-                # Those taken on the way were read from the folder of the work.
+                # Snapshots were loaded from the working folder, which is removed.
                 tables[label] = WordVectors.load(place_of(label, tables, result), ARTIFACT.name)
     return tables
 
 
 def is_finished(out: Path) -> bool:
-    """Whether there is an output, and no run that would replace it was stopped."""
+    """Whether there is an output, and no stopped run that would replace it."""
     return out.exists() and not out.with_name(f"{out.name}.partial").exists()
 
 
@@ -175,10 +176,10 @@ def finished(
     progress: bool = False,
     early_stopping: EarlyStopping | None = None,
 ) -> dict[str, WordVectors]:
-    """The tables of an output that is complete.
+    """The tables of a complete output.
 
     Raises:
-        UsageError: It was made from other text or with other settings, or is something else.
+        UsageError: It was made from other text or with other settings, or is not a result of `distill`.
     """
     try:
         found = read_artifacts(out)
@@ -218,8 +219,8 @@ def distill_from_teacher(
     Args:
         teacher: The model.
         corpus: The text.
-        methods: What to make, by default ``still``.
-        config: All settings, those of ``methods`` too; how to prepare text is not looked at.
+        methods: Methods with settings, by default ``still``.
+        config: All settings, including the methods; those for preparing text have no effect.
         work: Folder for checkpoints; None saves none.
         resume: Continue from the checkpoint in ``work``, if there is one.
         progress: Show progress bars.
@@ -227,10 +228,10 @@ def distill_from_teacher(
         profiler: Measures where the time goes.
 
     Returns:
-        The tables by label, as `distill` gives them.
+        The tables by label, as from `distill`.
 
     Raises:
-        UsageError: A setting is wrong or given twice.
+        UsageError: A setting is invalid or given twice.
 
     Example:
         >>> from wordstill import distill_from_teacher, prepare
@@ -257,16 +258,16 @@ def load(
     early_stopping: EarlyStopping | None = None,
     profiler: Profiler | None = None,
 ) -> tuple[Teacher, Corpus]:
-    """Load the teacher while the text is prepared in a folder, or open the store, after refusing what cannot be."""
+    """Check the settings, then load the teacher while another process prepares the text, or open the store."""
     if early_stopping is not None:
         early_stopping.validate(config)
     paths = as_list(inputs)
     if not is_one_store(paths):
-        # Missing files are found here, before the teacher is loaded.
+        # Missing files are reported before the teacher is loaded.
         refuse_stores(paths)
         find_sources(paths)
     profiler = profiler or NullProfiler()
-    # Folds are of documents, unless the text was prepared without them.
+    # Folds need documents.
     prepare = replace(config.prepare, documents=True) if config.folds or config.track else config.prepare
     with preparing(paths, prepare, work, progress=progress) as text:
         with profiler.part("loading the teacher"):
@@ -283,7 +284,7 @@ def load(
 
 
 def load_teacher(config: TeacherConfig, work: Path) -> Teacher:
-    """The teacher of a run; one that is resumed keeps the precision and the kernels that were chosen for it."""
+    """The teacher of a run; a resumed run keeps its precision and kernels."""
     path = work / SETTINGS
     record = read_record(path) if path.exists() else {}
     teacher = Teacher.from_config(config, record.get("precision"))

@@ -1,4 +1,4 @@
-"""The engine: stages of reading, in which batches go through the teacher once and every method observes the states."""
+"""The engine runs stages: batches go through the teacher once, and every method observes the states."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ _Loaded = tuple[Position, DeviceBatch]
 _Read = tuple[Position, DeviceBatch, WordStates]
 BATCHES_BETWEEN_TRIMS = 16
 MOST_SAVING = 0.1
-"""Of the time of a run, for checkpoints."""
+"""Maximum share of the run's time for checkpoints."""
 
 
 class Batches(Protocol):
     """A source of batches that can start in the middle."""
 
     def since(self, position: Position) -> Iterator[tuple[Position, Batch | DeviceBatch]]:
-        """Batches from a position on, each with the position after it."""
+        """The batches from a position on, each with the position after it."""
         ...
 
 
@@ -54,29 +54,29 @@ class Stage:
     """Batches of one kind, and the methods that observe them."""
 
     title: str
-    """What the progress bar says."""
+    """Title of the progress bar."""
     batches: Batches
     methods: Sequence[Observer]
     isolated: bool = field(kw_only=True)
     """Whether the batches are isolated words rather than running text."""
     prompted: bool = field(default=False, kw_only=True)
-    """Whether each of these words stands in the methods' prompt."""
+    """Whether each of these words is in the methods' prompt."""
     words: int = field(kw_only=True)
-    """How many words they hold, for the time left."""
+    """Number of words, for the progress bar."""
     should_stop: Callable[[], bool] = lambda: False
-    """Early stopping: asked when the stage is done, and True skips the stages after it."""
+    """Early stopping: called after the stage; True skips all later stages."""
     on_words: Callable[[int, int], None] = lambda before, after: None
-    """Called after every batch, with the words of the stage that were read before and after it."""
+    """Called after every batch, with the words of the stage read before and after it."""
     on_end: Callable[[int], None] = lambda cut: None
-    """Called when the stage is done, with the number of sentences cut so far."""
+    """Called after the stage, with the number of sentences truncated so far."""
     pause: int | None = None
-    """Number of the pause that follows this stage; None where reading goes on."""
+    """Number of the snapshot taken after this stage; None if there is none."""
 
     def __post_init__(self) -> None:
         self.layers = tuple(sorted({layer for method in self.methods for layer in method.layers}))
 
     def observe(self, states: WordStates, profiler: Profiler) -> None:
-        """Show a batch's states to every method."""
+        """Pass a batch's states to every method."""
         for method in self.methods:
             with profiler.part(method.name):
                 if self.prompted:
@@ -97,9 +97,9 @@ def make_stages(
     early_stopping: EarlyStopping | None = None,
     pauses: Sequence[tuple[int, int]] = (),
 ) -> list[Stage]:
-    """Isolated words, the text once for every method that reads it, and again for those that learn.
+    """The stages of a run: isolated words, the text for every method that reads it, and further epochs for learners.
 
-    With ``pauses``, after so many paragraphs and words, the text has a stage up to each, and one for the rest.
+    ``pauses`` are the paragraphs and words after which snapshots are taken: each ends a stage of the text.
     """
     stages = list(_word_stages(teacher, vocabulary, methods, batches, config))
     readers = [method for method in methods if method.reads_text]
@@ -138,7 +138,7 @@ def make_stages(
 def _word_stages(
     teacher: Teacher, vocabulary: Vocabulary, methods: Sequence[Observer], batches: BatchConfig, config: DistillConfig
 ) -> Iterator[Stage]:
-    """Isolated words: alone, and then in every prompt."""
+    """Stages for isolated words: alone, and then in each prompt."""
     isolating = [method for method in methods if len(method.isolated_words())]
     prompts = dict.fromkeys(method.prompt for method in isolating if method.prompt is not None)
     for prompt in (None, *prompts):
@@ -154,12 +154,12 @@ def _word_stages(
 
 def _masking(teacher: Teacher, method: Method, number: int, seed: tuple[int, ...]) -> Masking:
     mask_id = teacher.tokenizer.mask_id
-    assert mask_id is not None, "such methods are refused for a teacher without a mask"
+    assert mask_id is not None, "DistillConfig.specs refuses these methods for a teacher without a mask token"
     return Masking(mask_id, method.masked_keep, number, seed)
 
 
 def _counted_on(early_stopping: EarlyStopping, learners: Sequence[Method], start: int) -> Callable[[int, int], None]:
-    """Scoring during a stage, with words counted from the beginning of the run."""
+    """A stage's ``on_words`` that scores learners, with words counted from the beginning of the run."""
     return lambda before, after: early_stopping.score_during(learners, start + before, start + after)
 
 
@@ -168,16 +168,16 @@ class Progress:
     """How far a run has come."""
 
     stage: int = 0
-    """Number of the stage that is being read; the number of stages when all is read."""
+    """Index of the current stage; the number of stages at the end."""
     position: Position = (0, 0)
     words: int = 0
     """Words read in this stage."""
     cut: int = 0
-    """Sentences that were longer than the teacher's limit, in all stages."""
+    """Truncated sentences, in all stages."""
 
     @classmethod
     def saved(cls, position: Sequence[int], **counts: int) -> Progress:
-        """From a checkpoint, in which a tuple is a list."""
+        """Progress from a checkpoint, where tuples are lists."""
         window, done = position
         return cls(position=(window, done), **counts)
 
@@ -188,29 +188,29 @@ class Engine:
 
     teacher: Teacher
     methods: Mapping[str, Observer]
-    """All methods by label; their states are saved."""
+    """All methods by label; checkpoints have their states."""
     stages: list[Stage]
     checkpoint: CheckpointFile | None = None
-    """Where to save the state; None saves nothing."""
+    """Where to save checkpoints; None saves none."""
     every: float = 120.0
-    """Seconds between two checkpoints, or more where one takes long."""
+    """Seconds between checkpoints; more if one takes long."""
     profiler: Profiler = field(default_factory=NullProfiler)
     status_every: float = 2.0
-    """Seconds between two looks at the methods' status, for which a GPU is waited for."""
+    """Seconds between updates of the methods' status, which wait for a GPU."""
     _unsaved: Progress | None = field(default=None, init=False)
-    """That all is read, until it is saved."""
+    """The final progress, until it is saved."""
     _saved: float = field(default_factory=time.monotonic, init=False)
-    """When the last checkpoint was done, or the run began."""
+    """Time of the last checkpoint, or of the start."""
     _saving: float = field(default=0.0, init=False)
-    """How long it took."""
+    """How long the last checkpoint took."""
 
     def run(self, *, resume: bool = False, show_progress: bool = False) -> Progress:
-        """Read everything that has not been read yet; returns the final count. See `saved_if_it_fails`.
+        """Run all stages that are not done yet; returns the final progress. See `save_on_failure`.
 
         Raises:
-            Interrupted: Ctrl-C or SIGTERM came; the state is saved.
+            Interrupted: Ctrl-C or SIGTERM; the state is saved.
             DataError: The checkpoint to resume from is damaged or of another run, or the disk is full.
-            TrainingError: A method has diverged; the last good state stays saved.
+            TrainingError: A method diverged; the last good checkpoint is kept.
         """
         progress = self._restore() if resume else Progress()
         if progress.stage == len(self.stages):
@@ -230,23 +230,23 @@ class Engine:
                 self._save(progress)
                 self._unsaved = None
             if stop.is_set():
-                with self.saved_if_it_fails():
+                with self.save_on_failure():
                     raise self._interrupted(self.stages[-1], self.stages[-1].words)
         for method in self.methods.values():
             method.verify()
         return progress
 
     @contextmanager
-    def saved_if_it_fails(self) -> Iterator[None]:
-        """What follows the reading may be stopped or fail for want of space, and then need not be read again.
+    def save_on_failure(self) -> Iterator[None]:
+        """Save the final state if the block fails or is stopped, so that the text need not be read again.
 
-        Where no checkpoint is due, saving the state in any case would take much of the time of a short run.
+        Saving it in any case would take much of the time of a short run.
         """
         try:
             yield
         except BaseException:
             if self._unsaved is not None:
-                # What went wrong first is told, whatever becomes of the state.
+                # The first error is raised, even if saving fails too.
                 with suppress(WordstillError, OSError):
                     self._save(self._unsaved)
                 self._unsaved = None
@@ -284,7 +284,7 @@ class Engine:
         return progress
 
     def _read(self, batches: Iterable[_Loaded], layers: tuple[int, ...]) -> Generator[_Read, None, None]:
-        """Batches and their states, in the order in which they come."""
+        """Encode batches, in order."""
         size = self.teacher.readers()
 
         def read(item: _Loaded) -> _Read:
@@ -298,7 +298,7 @@ class Engine:
             yield from self.profiler.each("teacher", pool.drain())
 
     def _show_status(self, stage: Stage, bar: Any, shown: float) -> float:
-        """Show the status of the methods in the progress bar, from time to time."""
+        """Update the methods' status in the progress bar from time to time; returns when it was updated."""
         if time.monotonic() - shown < self.status_every:
             return shown
         status = {method.name: method.status() for method in stage.methods}
@@ -316,7 +316,7 @@ class Engine:
         if self.checkpoint is None:
             return
         for method in self.methods.values():
-            # The last good checkpoint stays where a method has diverged.
+            # If a method diverged, the last good checkpoint is kept.
             method.verify()
         states = {
             f"{label}/{key}": tensor
@@ -328,7 +328,7 @@ class Engine:
         self._saving = self._saved - begun
 
     def _is_due(self) -> bool:
-        """Whether it is time for a checkpoint: a large state is saved less often."""
+        """Whether it is time for a checkpoint; large states are saved less often."""
         wait = max(self.every, self._saving / MOST_SAVING) if self.every else 0.0
         return time.monotonic() - self._saved >= wait
 

@@ -1,4 +1,4 @@
-"""Dry run: time, memory and disk of a distillation, estimated from a short probe."""
+"""Dry run: the time, memory and disk of a distillation, estimated from a short probe."""
 
 from __future__ import annotations
 
@@ -35,20 +35,20 @@ PROBE_PARTS = 5
 
 @dataclass(frozen=True)
 class Step:
-    """A part of the run; ``words`` are those it reads."""
+    """A step of the run, which reads ``words`` words."""
 
     title: str
     seconds: float
     measured: float
-    """Seconds of the probe; ``seconds`` are scaled from them unless both are the same."""
+    """Seconds of the probe, from which ``seconds`` is scaled."""
     words: int = 0
     spread: tuple[float, float] | None = None
-    """``seconds`` at the fastest and at the slowest rate of the probe; None where there was only one."""
+    """``seconds`` at the fastest and slowest rate of the probe; None if there was only one."""
 
 
 @dataclass(frozen=True)
 class Prefix:
-    """The beginning of unprepared text, in bytes of the files as stored, compressed or not."""
+    """The probed beginning of unprepared text, in stored bytes."""
 
     bytes: int
     total: int
@@ -56,25 +56,25 @@ class Prefix:
 
 @dataclass(frozen=True)
 class Estimate:
-    """What a run will take. Sizes are in bytes; with a prefix they are those of its ``rows`` words."""
+    """The expected cost of a run. Sizes are in bytes; with a prefix, they are for its ``rows`` words."""
 
     rows: int
-    """Words that get a vector; with a prefix a lower bound."""
+    """Words that get a vector; with a prefix, a lower bound."""
     steps: tuple[Step, ...]
     memory: int | None
-    """Peak of the process; None on Windows, which does not report it."""
+    """Peak memory of the process; None on Windows, which does not report it."""
     device_memory: int | None
-    """Peak on the GPU; None without one."""
+    """Peak memory on the GPU; None without one."""
     artifact: int
     checkpoint: int
     store: int = 0
-    """Prepared text beside the result, scaled to the whole; 0 where the input is a store already."""
+    """Size of the prepared text; 0 if the input is a store."""
     prefix: Prefix | None = None
-    """What was probed; None if it was the whole text."""
+    """The probed beginning; None if it was the whole text."""
     cells: int = 0
     """Rows of words in folds."""
     cell_bytes: int = 0
-    """What they take during the run."""
+    """Their size during the run."""
     cells_on_disk: bool = False
 
     @property
@@ -98,14 +98,14 @@ def dry_run(
 ) -> tuple[Recipe, Estimate]:
     """Resolve the recipe and estimate the run; only temporary files are written.
 
-    A store is opened, and text of up to ``probe_bytes`` is prepared whole. Of longer text only the beginning
-    is prepared: time and disk for the text are scaled by bytes, and the vocabulary is a lower bound. Whether
-    the whole vocabulary has the words of the development set is then left to the run.
+    A store is opened, and text of up to ``probe_bytes`` is prepared whole. Of longer text only the beginning is
+    prepared: time and disk for the text are scaled by bytes, the vocabulary is a lower bound, and the words of the
+    development set are not checked.
     """
     with TemporaryDirectory(prefix="wordstill-") as folder:
         profiler, stored, prefix, share = Profiler(synchronize), is_one_store(inputs), None, 1.0
         with profiler.part("reading"):
-            # Which words have rows by fold only the whole text says.
+            # Only the whole text determines which words get rows by fold.
             needs_all = config.prepare.keeps_documents or bool(config.folds or config.track)
             beginning = None if stored or needs_all else _beginning(inputs, config.prepare, Path(folder), probe_bytes)
         if beginning is not None:
@@ -115,7 +115,7 @@ def dry_run(
             early_stopping = early_stopping and replace(early_stopping, check_words=lambda words: None)
         teacher, corpus = load(inputs, config, Path(folder), early_stopping=early_stopping, profiler=profiler)
         plan = make_plan(teacher, corpus, config, early_stopping=early_stopping, profiler=profiler)
-        # The probe is prepared by one process; of the whole text every core takes blocks of its own.
+        # One process prepares the probe; all cores prepare the whole text.
         processes = min(os.cpu_count() or 1, math.ceil(probe_bytes / share / BLOCK_BYTES)) if prefix else 1
         preparing = profiler.seconds["preparing the text"] + (profiler.seconds["reading"] if prefix else 0)
         loading = profiler.seconds["loading the teacher"] + profiler.seconds["vocabulary and subwords"]
@@ -128,12 +128,12 @@ def dry_run(
 
 
 def estimate(plan: Plan, share: float = 1.0, *, limit: float = PROBE_SECONDS) -> Estimate:
-    """Send some batches of every stage through the teacher and the methods, and scale by words.
+    """Run some batches of every stage, and scale by words.
 
     Args:
-        plan: The run. Its methods have observed some batches afterwards, so it must not be started.
-        share: Part of the whole text that its corpus is.
-        limit: Seconds for the probe; a teacher so slow that one batch takes longer gets that batch.
+        plan: The run. Its methods observe some batches, so it must not be run afterwards.
+        share: Its corpus as a share of the whole text.
+        limit: Seconds for the probe; one batch of each stage is run in any case.
     """
     teacher, stages, methods = plan.engine.teacher, plan.engine.stages, plan.engine.methods
     distilling = with_tables(methods).values()
@@ -147,14 +147,14 @@ def estimate(plan: Plan, share: float = 1.0, *, limit: float = PROBE_SECONDS) ->
     finished, rows = _peak_memory(), len(plan.vocabulary)
     checkpoint = sum(method.memory_after(words) for method in methods.values())
     growing = checkpoint - sum(method.memory() for method in methods.values())
-    # The regression of one method after another.
+    # The regressions run one after another.
     to_finish = max((method.memory_to_finish(words) for method in methods.values()), default=0)
     word_bytes = sum(len(word.encode()) + 1 for word in plan.vocabulary.keys)
     sums = [method.cells for method in distilling if method.cells is not None]
     cells = len(sums[0].cells) if sums else 0
-    # Rows by fold are made in parts, which are joined; the probe has seen few of them.
+    # Rows by fold are made in parts and then joined; the probe has few of them.
     later = finished - reading + 2 * sum(cells * 4 * table.dim for table in tables)
-    # Of what is on a GPU, a checkpoint makes a copy that is gone before the finish.
+    # A checkpoint of a GPU's memory is a temporary copy, freed before the finish.
     more = max(checkpoint, later) if on_gpu else checkpoint + max(later, to_finish)
     return Estimate(
         rows=rows,
@@ -174,14 +174,14 @@ def estimate(plan: Plan, share: float = 1.0, *, limit: float = PROBE_SECONDS) ->
 def _beginning(
     inputs: Sequence[str | Path], config: PrepareConfig, folder: Path, limit: int
 ) -> tuple[Path, Prefix] | None:
-    """The first ``limit`` bytes of text as a plain file; None if there is no more than that.
+    """The first ``limit`` bytes of text as a plain file; None if there is no more, or if the input is a pipe.
 
-    None also for a pipe, which can be read only once and has no known length: it is prepared whole.
+    A pipe can be read only once and has no known length, so it is prepared whole.
     """
     sources = find_sources(inputs)
     if any(source.size is None for source in sources):
         return None
-    # Errors about the text as a whole show this name.
+    # This name appears in error messages.
     path = folder / f"beginning of {Path(sources[0].name).name}.txt"
     end = "\n\n" if config.sentences_per_line else "\n"
     read = consumed = 0
@@ -195,12 +195,12 @@ def _beginning(
 
 
 def _probe(teacher: Teacher, stage: Stage, limit: float, share: float) -> Step:
-    """Time some batches of a stage, of which the run has a share."""
+    """Time some batches of a stage; the corpus is ``share`` of the whole text."""
     rates: list[tuple[int, float]] = []
     window = _first_window(stage)
     for turn, number in enumerate(np.random.default_rng(0).permutation(len(window))):
         if turn == 1 and rates[0][1] < limit / 2:
-            # The first batch pays for allocations and kernels; it counts only if it took the time of all.
+            # The first batch includes allocations and compilation, so it counts only if it took most of the time.
             rates.clear()
         start = time.monotonic()
         stage.observe(teacher.encode(window[number], stage.layers), NullProfiler())
@@ -209,7 +209,7 @@ def _probe(teacher: Teacher, stage: Stage, limit: float, share: float) -> Step:
         if sum(seconds for _, seconds in rates) > limit:
             break
     total, measured = round(stage.words / share), sum(seconds for _, seconds in rates)
-    # Other programs slow some batches down: the middle one of a few rates is that of most of the run.
+    # The median of a few rates, because other programs slow some batches down.
     parts = [part.sum(axis=0) for part in np.array_split(np.array(rates, ndmin=2), min(PROBE_PARTS, len(rates)))]
     expected = sorted(float(total * seconds / max(words, 1)) for words, seconds in parts)
     spread = (expected[0], expected[-1]) if len(expected) > 1 else None
@@ -217,7 +217,7 @@ def _probe(teacher: Teacher, stage: Stage, limit: float, share: float) -> Step:
 
 
 def _first_window(stage: Stage) -> list[Batch | DeviceBatch]:
-    """The batches of the first window, which go from long texts to short ones."""
+    """The batches of the first window, which range from long texts to short ones."""
     found = []
     for position, batch in stage.batches.since((0, 0)):
         found.append(batch)
@@ -227,7 +227,7 @@ def _first_window(stage: Stage) -> list[Batch | DeviceBatch]:
 
 
 def _open_recipe(plan: Plan, share: float) -> Recipe:
-    """The recipe of a run on a prefix, without what only the whole text determines."""
+    """The recipe of a run on a prefix, without facts that only the whole text determines."""
     words, size = f"about {round(plan.corpus.n_words / share):,}", f"at least {len(plan.vocabulary):,}"
     return replace(
         plan.recipe,
@@ -237,7 +237,7 @@ def _open_recipe(plan: Plan, share: float) -> Recipe:
 
 
 def _peak_memory() -> int:
-    """The most memory that this process has had so far, in bytes; 0 on Windows, which does not report it."""
+    """Peak memory of this process so far, in bytes; 0 on Windows, which does not report it."""
     try:
         import resource
     except ImportError:

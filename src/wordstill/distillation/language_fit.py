@@ -1,4 +1,4 @@
-"""Whether the teacher and the prompt suit the language of the text, as far as its most frequent words tell."""
+"""Warnings if the teacher or the prompt does not fit the language of the text, judged by its most frequent words."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ from wordstill.teacher.tokenizer import SubwordTokenizer
 
 SAMPLE_WORDS = 1_000
 FEWEST_WORDS = 150
-"""Fewer words of a text say little about its language."""
+"""Fewer words say little about the language."""
 SHORTEST = 4
-"""Letters; shorter words are in many vocabularies whatever the language."""
+"""Letters; shorter words are in many vocabularies of any language."""
 MOST_SUBWORDS = 1.6
-"""A tokenizer cuts a frequent word of its own language into 1.0 to 1.1 subwords, one of German by an English
-tokenizer into 2.8."""
+"""A tokenizer splits a frequent word of its own language into 1.0 to 1.1 subwords; an English tokenizer splits a German
+word into 2.8."""
 MOST_UNKNOWN = 0.02
 LEAST_SHARE = 0.005
-"""Of the words of the usual prompt in a text; in English they are every tenth word."""
+"""Share of a text that is words of the default prompt; in English it is a tenth."""
 
 
 class LanguageFit(NamedTuple):
-    """How a tokenizer cuts the most frequent words of a text."""
+    """How a tokenizer splits the most frequent words of a text."""
 
     subwords: float
-    """Of a word, on average over different words."""
+    """Mean number of subwords, over distinct words."""
     unknown: float
-    """Share of occurrences that it cannot read at all."""
+    """Share of occurrences with an unknown subword."""
     words: int
-    """How many different words were looked at."""
+    """Number of distinct words in the sample."""
 
     @classmethod
     def of(cls, tokenizer: SubwordTokenizer, vocabulary: Vocabulary) -> LanguageFit:
@@ -48,15 +48,15 @@ class LanguageFit(NamedTuple):
         counts = vocabulary.counts[rows].astype(np.float64)
         if len(rows) < FEWEST_WORDS or not counts.sum():
             return cls(1.0, 0.0, len(rows))
-        # With a space before it, as in running text: some tokenizers cut a word without one differently.
+        # With a space before it, as in running text: some tokenizers split words without one differently.
         words = [vocabulary.surfaces[row] for row in rows]
         encoded = tokenizer.encode([f" {word}" for word in words])
         owner = owners(np.diff(encoded.offsets))
         cut_into = np.bincount(owner, weights=encoded.ends > encoded.starts, minlength=len(words))
         if (cut_into >= np.array([len(word) for word in words])).all():
-            # Models that read letters or bytes cut words of every language like this.
+            # Models that read characters or bytes split words of every language like this.
             return cls(1.0, 0.0, len(rows))
-        # Where a character is a word or a syllable, tokenizers rightly cut between characters.
+        # In scripts where a character is a word or syllable, splitting between characters is normal.
         lengths = cut_into / np.array([len(word) if is_unspaced(word[0]) else 1 for word in words])
         unknown = np.bincount(owner, weights=encoded.ids == tokenizer.unknown_id, minlength=len(words)) > 0
         weights = counts / counts.sum()
@@ -84,7 +84,7 @@ def warn_if_unknown_language(teacher: Teacher, vocabulary: Vocabulary) -> None:
 
 
 def warn_if_prompt_is_foreign(methods: Iterable[Observer], vocabulary: Vocabulary) -> None:
-    """Warn if words are read in the usual prompt, which is English, and the text probably is not."""
+    """Warn if words are read in the default prompt, which is English, and the text probably is not."""
     if all(method.prompt != USUAL_PROMPT for method in methods) or (vocabulary.counts > 0).sum() < FEWEST_WORDS:
         return
     words = [word for word in USUAL_PROMPT.split() if word != "{}"]

@@ -1,4 +1,4 @@
-"""A distillation that is ready to start: vocabulary, recipe, methods, and the engine that will feed them."""
+"""The plan of a distillation: vocabulary, recipe, methods and engine, ready to run."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ from wordstill.vectors import WordVectors
 Maker = Callable[[RunContext], dict[str, Observer]]
 USUAL_FOLDS, USUAL_FOLDS_OF_GROUP = 20, 10
 SHARE_OF_MEMORY = 0.5
-"""Tables of cells that would take more of the free memory are kept on disk."""
+"""Sums by cell that would take a larger share of the free memory are kept on disk."""
 TABLES = 7
-"""Sums by cell of the method that has most, `Still`."""
+"""Number of sums by cell in `Still`, the method with the most."""
 
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """A distillation that is ready to start."""
+    """A distillation that is ready to run."""
 
     corpus: Corpus
     vocabulary: Vocabulary
@@ -54,7 +54,7 @@ class Plan:
     snapshots: Snapshots
     context: RunContext
     make: Maker
-    """The methods, before they have seen anything."""
+    """Makes fresh methods."""
 
     def __post_init__(self) -> None:
         for stage in self.engine.stages:
@@ -62,21 +62,21 @@ class Plan:
                 stage.on_end = partial(self._snapshot, self.snapshots.points[stage.pause])
 
     def run(self, *, resume: bool = False, progress: bool = False) -> dict[str, WordVectors]:
-        """Read everything and finish every method."""
+        """Run the engine and finish every method."""
         engine = self.engine
         layers = {layer for stage in engine.stages for layer in stage.layers}
         engine.teacher.compile_if_worth(self.corpus.n_words * self.recipe.epochs, tuple(sorted(layers)))
         done = engine.run(resume=resume, show_progress=progress)
-        with engine.saved_if_it_fails(), engine.profiler.part("finishing"):
+        with engine.save_on_failure(), engine.profiler.part("finishing"):
             tables = self.finish(engine.methods, done.cut)
             return tables | self.snapshots.tables([*tables])
 
     def build(self, device: torch.device | None = None) -> dict[str, Observer]:
-        """New methods that have seen nothing, on the teacher's device or on another one."""
+        """Fresh methods, on the teacher's device or another one."""
         return self.make(self.context if device is None else replace(self.context, device=device))
 
     def finish(self, methods: Mapping[str, Observer], cut: int) -> dict[str, WordVectors]:
-        """The tables of methods that have seen everything, with their provenance."""
+        """The tables of methods that have observed everything, with their provenance."""
         tables = {label: self._finish(label, method, cut) for label, method in with_tables(methods).items()}
         for method in methods.values():
             if isinstance(method, OccurrenceStates):
@@ -107,7 +107,7 @@ class Plan:
 
 
 def with_tables(methods: Mapping[str, Observer]) -> dict[str, Method]:
-    """Those that make a table."""
+    """The methods among these observers: those that make a table."""
     return {label: method for label, method in methods.items() if isinstance(method, Method)}
 
 
@@ -120,10 +120,10 @@ def make_plan(
     profiler: Profiler | None = None,
     vocabulary: Vocabulary | None = None,
 ) -> Plan:
-    """Build the vocabulary unless there is one, the methods and the engine; nothing is read yet.
+    """Build the vocabulary (unless one is given), the methods and the engine, without running the teacher.
 
     Raises:
-        UsageError: A setting does not suit the teacher or the text.
+        UsageError: A setting does not fit the teacher or the text.
         DataError: No word is frequent enough, or the words cannot be scored for early stopping.
     """
     profiler = profiler or NullProfiler()
@@ -131,7 +131,7 @@ def make_plan(
         seeded = config.seeded(config.specs(teacher))
         specs = [spec for spec, _ in seeded]
         if vocabulary is None:
-            # With one from before, the text is an addition to another, which may be small.
+            # With a given vocabulary, the text is added to an earlier one, and may be small.
             _warn_of_few_sentences(len(corpus.sentences) - 1, specs)
             vocabulary = Vocabulary.build(corpus, config.vocabulary)
         warn_if_unknown_language(teacher, vocabulary)
@@ -179,7 +179,7 @@ def make_plan(
 def _maker(
     corpus: Corpus, seeded: list[tuple[MethodSpec, int]], kept: OccurrenceConfig | None, run: RunContext
 ) -> Maker:
-    """Makes every method of a run, and with them what keeps occurrences."""
+    """A function that makes all methods of a run, and the observer that keeps occurrences."""
     chosen = None
     if kept is not None:
         chosen = choose_occurrences(corpus, run.vocabulary, kept.word_ids(run.vocabulary), kept.number, run.seed)
@@ -216,7 +216,7 @@ def folds_per_group(corpus: Corpus, config: DistillConfig) -> int:
 
 
 def fold_facts(corpus: Corpus, cells: Cells | None, config: DistillConfig) -> dict[str, Any] | None:
-    """What the recipe says of folds."""
+    """The facts about folds for the recipe."""
     if cells is None:
         return None
     origins = corpus.meta.get("origins") or {}
@@ -236,12 +236,12 @@ def fold_facts(corpus: Corpus, cells: Cells | None, config: DistillConfig) -> di
 def table_maker(
     cells: Cells | None, width: int, methods: int, device: torch.device, work: Path | None
 ) -> TableMaker | None:
-    """Where the sums of cells are kept: on disk if they would take much of the device's free memory, else None."""
+    """Makes sums by cell on disk, if they would take much of the device's free memory; else None."""
     if cells is None or len(cells) * width * 4 * TABLES * methods <= SHARE_OF_MEMORY * free_memory(device):
         return None
 
     def make(rows: int, columns: int) -> Tensor:
-        # The file has no name any more, so that nothing is left of it when the run ends.
+        # The file is deleted but mapped, so that it is gone when the run ends.
         with tempfile.TemporaryFile(dir=work) as file:
             return torch.from_numpy(np.memmap(file, np.float32, "w+", shape=(max(rows, 1), columns))[:rows])
 
@@ -249,7 +249,7 @@ def table_maker(
 
 
 def free_memory(device: torch.device) -> int:
-    """Bytes of a device's memory that are free, or all there is where the system does not say."""
+    """Free memory of a device in bytes, or all its memory if the system does not say."""
     if device.type == "cuda":
         return torch.cuda.mem_get_info(device)[0]
     try:

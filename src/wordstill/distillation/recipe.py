@@ -1,4 +1,4 @@
-"""Recipes: everything that determines a result, as plain data for checkpoints and provenance."""
+"""The recipe: everything that determines a result, as plain data for checkpoints and provenance."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ class Recipe:
     seed: int
     epochs: int
     lengths: str
-    """What the lengths of vectors say."""
+    """What the lengths of vectors mean."""
     versions: dict[str, str]
     development: dict[str, Any] | None = None
-    """The source of the score in early stopping, and the patience; None reads all epochs."""
+    """The settings of early stopping; None reads all epochs."""
     seeds: dict[str, int] | None = None
-    """The seed of each method by label, where a run has several."""
+    """The seed of each method by label, if there are several."""
     snapshots: tuple[int, ...] = ()
-    """Words after which reading pauses for a table, which changes the order of reading."""
+    """Words after which snapshots are taken, which changes the order of reading."""
     occurrences: dict[str, Any] | None = None
-    """Which occurrences are kept beside the tables; None keeps none."""
+    """Which occurrences are kept with the tables; None keeps none."""
     folds: dict[str, Any] | None = None
-    """How the text is divided into folds and groups; None keeps no rows by fold, and says nothing."""
+    """How the text is divided into folds and groups; None keeps no rows by fold."""
 
     @classmethod
     def resolve(
@@ -55,7 +55,7 @@ class Recipe:
         epochs: int = 1,
         lengths: str = "raw",
     ) -> Recipe:
-        """What every run has; the rest is for those that have it."""
+        """The recipe with the facts that every run has."""
         return cls(
             corpus={"hash": corpus.hash, "words": corpus.n_words, "settings": corpus.meta["settings"]},
             teacher=_teacher_facts(teacher),
@@ -73,23 +73,23 @@ class Recipe:
         return json.dumps(self.facts(), sort_keys=True, ensure_ascii=False)
 
     def facts(self) -> dict[str, Any]:
-        """As plain data; what is kept beside the vectors is part of it only where something is."""
-        beside = ("folds", "occurrences")
-        return {name: fact for name, fact in asdict(self).items() if fact is not None or name not in beside}
+        """The recipe as plain data, without folds and occurrences if there are none."""
+        optional = ("folds", "occurrences")
+        return {name: fact for name, fact in asdict(self).items() if fact is not None or name not in optional}
 
     def provenance(self, label: str) -> dict[str, Any]:
-        """What the artifact of one method says of itself."""
+        """The provenance of one method's table."""
         facts = self.facts()
         facts["method"] = facts.pop("methods")[label]
         facts["seed"] = (facts.pop("seeds") or {}).get(label, self.seed)
         return facts if self.snapshots else {key: value for key, value in facts.items() if key != "snapshots"}
 
     def changes(self, label: str, provenance: Mapping[str, Any]) -> str:
-        """What a table records of its making that this recipe has otherwise; empty if it is the same."""
+        """How a table's provenance differs from this recipe; empty if it does not."""
         expected = json.loads(json.dumps(self.provenance(label)))
         before = {name: provenance.get(name) for name in expected}
         if (development := expected.get("development")) and before["development"]:
-            # A table also records the epoch that was kept.
+            # A table also records which epoch was kept.
             before["development"] = {name: before["development"].get(name) for name in development}
         return differences(before, expected)
 
@@ -108,7 +108,7 @@ def _teacher_facts(teacher: Teacher) -> dict[str, Any]:
 
 
 def vocabulary_facts(vocabulary: Vocabulary) -> dict[str, Any]:
-    """Which words have vectors, as plain data."""
+    """The settings and size of a vocabulary, as plain data."""
     config = vocabulary.config
     joined = "\n".join(config.words)
     return {

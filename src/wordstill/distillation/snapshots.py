@@ -28,10 +28,10 @@ SIZE = re.compile(r"(\d+(?:\.\d+)?)([kmg]?)", re.IGNORECASE)
 
 
 def read_sizes(text: str) -> tuple[int, ...]:
-    """Numbers of words as they are written: ``500k,1M,2.5M``.
+    """Parse numbers of words such as ``500k,1M,2.5M``.
 
     Raises:
-        UsageError: One is not a whole number of words, or they do not grow.
+        UsageError: One is not a whole number of words, or they are not ascending.
     """
     sizes = [_size(part.strip(), text) for part in text.split(",")]
     if any(size >= after for size, after in pairwise(sizes)):
@@ -40,7 +40,7 @@ def read_sizes(text: str) -> tuple[int, ...]:
 
 
 def size_name(words: int) -> str:
-    """A number of words as `read_sizes` reads it, in the largest unit that makes it short."""
+    """A number of words in the format of `read_sizes`, in the largest unit that keeps it short."""
     for unit in ("G", "M", "k"):
         if words >= UNITS[unit] and words * 100 % UNITS[unit] == 0:
             return f"{words / UNITS[unit]:g}{unit}"
@@ -48,11 +48,11 @@ def size_name(words: int) -> str:
 
 
 class Beginning:
-    """The first paragraphs of a text that hold at least so many words; all of them if there are fewer.
+    """The first paragraphs of a text with at least so many words; all of them if there are fewer.
 
     Attributes:
-        paragraphs: How many they are.
-        words: How many words they hold.
+        paragraphs: Number of paragraphs.
+        words: Number of words in them.
     """
 
     def __init__(self, corpus: Corpus, words: int) -> None:
@@ -66,7 +66,7 @@ class Beginning:
             self.paragraphs, self.words = self.paragraphs + taken, self.words + int(held[taken])
 
     def counts(self, vocabulary: Vocabulary) -> NDArray[np.int64]:
-        """How often each word of a vocabulary of the whole text occurs in it [V]."""
+        """How often each word of the whole text's vocabulary occurs in these paragraphs [V]."""
         corpus, ids = self.corpus, vocabulary.word_ids(self.corpus)
         sentences = corpus.sentences[: corpus.paragraphs[self.paragraphs] + 1]
         forms = np.zeros(len(corpus.forms), dtype=np.int64)
@@ -85,24 +85,23 @@ class Beginning:
 
 @dataclass(frozen=True)
 class Point:
-    """One size: what was asked for, and the paragraphs that hold it."""
+    """One size: the number of words asked for, and the paragraphs."""
 
     asked: int
     beginning: Beginning
 
 
 class Snapshots:
-    """Takes a table of every method when enough of the text is read, and keeps it until the run is complete.
+    """Makes a table of every method after each of some amounts of text, and keeps it until the run is complete.
 
-    A method that keeps sums then gives the table that it gives of these paragraphs alone for the words that the
-    whole text has; those that are not frequent enough by then are left out, and of the words that were asked for
-    however rare, those that come later. A learner gives its table as it is then: it
-    has read these paragraphs once, in random order, with the learning rate of this moment.
+    The table of an accumulator is the same as from these paragraphs alone, without words that are not frequent enough
+    in them, and without required words that do not occur in them. A learner gives its current table: it has read these
+    paragraphs once, in random order, and its learning-rate schedule has not ended.
 
     Args:
         corpus: The text.
-        sizes: Words, ascending; those that the text does not have are left out.
-        folder: Where tables are kept; None keeps them in memory.
+        sizes: Numbers of words, ascending; those beyond the text are skipped with a warning.
+        folder: Where to keep the tables; None keeps them in memory.
     """
 
     def __init__(self, corpus: Corpus, sizes: Sequence[int], folder: Path | None) -> None:
@@ -118,11 +117,11 @@ class Snapshots:
 
     @property
     def pauses(self) -> list[tuple[int, int]]:
-        """The paragraphs and words after which tables are taken."""
+        """The numbers of paragraphs and words after which snapshots are taken."""
         return [(point.beginning.paragraphs, point.beginning.words) for point in self.points]
 
     def take(self, point: Point, methods: Mapping[str, Method], facts: Mapping[str, Mapping[str, Any]]) -> None:
-        """Finish a copy of every method with the counts of the text so far; ``facts`` are their provenance."""
+        """Finish a copy of every method with the counts of the text so far; ``facts`` has their provenance."""
         for label, method in methods.items():
             table = _so_far(method, point.beginning, facts[label])
             name = f"{label}-{size_name(point.asked)}"
@@ -132,7 +131,7 @@ class Snapshots:
                 table.save(self.folder / name, ARTIFACT.name, overwrite=True)
 
     def tables(self, labels: Sequence[str]) -> dict[str, WordVectors]:
-        """Everything that was taken, by label and size; in growing size, method by method."""
+        """All snapshots by label and size, method by method."""
         names = [f"{label}-{size_name(point.asked)}" for label in labels for point in self.points]
         if self.folder is None:
             return {name: self._taken[name] for name in names}

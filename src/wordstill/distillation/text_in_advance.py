@@ -1,4 +1,4 @@
-"""The text of a run, which another process prepares while the teacher is loaded."""
+"""Preparing the text of a run in another process while the teacher is loaded."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ LESS_URGENT = 10
 
 
 class Preparation:
-    """The text of a run: a store that is opened, or text that is prepared, meanwhile or when it is asked for.
+    """The text of a run, which is opened or prepared when it is needed.
 
     Attributes:
-        seconds: How long another process took; None where there was none.
+        seconds: How long another process took to prepare it; None if there was none.
     """
 
     seconds: float | None = None
@@ -41,12 +41,12 @@ class Preparation:
         self._progress = progress
 
     def wait(self) -> Corpus:
-        """The text, once it is prepared."""
+        """Wait for the text."""
         return open_or_prepare(*self._arguments, progress=self._progress)
 
 
-class _Meanwhile(Preparation):
-    """Text in preparation; a forked process has everything that this one has, and starts at once."""
+class _InBackground(Preparation):
+    """Text that a forked process prepares, which starts at once because it needs no imports."""
 
     def __init__(self, paths: Sequence[str | Path], config: PrepareConfig, work: Path, *, progress: bool) -> None:
         super().__init__(paths, config, work, progress=progress)
@@ -80,7 +80,7 @@ class _Meanwhile(Preparation):
         return Corpus.open(self._store)
 
     def stop(self) -> None:
-        """End the process, which cleans up behind itself."""
+        """End the process, which cleans up after itself."""
         with suppress(ValueError):
             self._process.terminate()
         self._process.join()
@@ -90,21 +90,21 @@ class _Meanwhile(Preparation):
 
 @contextmanager
 def preparing(inputs: Inputs, config: PrepareConfig, work: Path, *, progress: bool) -> Iterator[Preparation]:
-    """Begin to prepare what `open_or_prepare` would; the block works meanwhile, and asks for the text once it needs it.
+    """Start `open_or_prepare` in the background; the block calls `Preparation.wait` when it needs the text.
 
-    If the block fails, the preparation stops, and what is done stays in ``work``. Where processes cannot be forked, and
-    where the text is ready or comes from the standard input, it is opened or prepared when it is asked for.
+    If the block fails, the preparation stops, and finished work stays in ``work``. If processes cannot be forked, the
+    text is ready, or it comes from standard input, it is opened or prepared in `Preparation.wait`.
     """
     paths = as_list(inputs)
     ready = is_one_store(paths) or (work / STORE).exists()
     if ready or sys.platform != "linux" or STANDARD_INPUT in map(str, paths):
         yield Preparation(paths, config, work, progress=progress)
         return
-    begun = _Meanwhile(paths, config, work, progress=progress)
+    started = _InBackground(paths, config, work, progress=progress)
     try:
-        yield begun
+        yield started
     finally:
-        begun.stop()
+        started.stop()
 
 
 def _prepare(
@@ -117,13 +117,13 @@ def _prepare(
     lifeline: Connection[Any, Any],
     far_end: Connection[Any, Any],
 ) -> None:
-    """What the process does: prepare, and send seconds and warnings, or the error."""
+    """Main function of the process: prepare the text, and send seconds and warnings, or the error."""
     far_end.close()
-    # Ctrl-C is for the parent, which ends this process by SIGTERM.
+    # Ctrl-C goes to the parent, which ends this process by SIGTERM.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, _stop)
     threading.Thread(target=end_with, args=(parent, lifeline), daemon=True).start()
-    # The teacher's loading goes first: it takes one core, and longer than the text.
+    # Loading the teacher has priority: it takes one core, and longer than preparing the text.
     os.nice(LESS_URGENT)
     start = time.perf_counter()
     try:
