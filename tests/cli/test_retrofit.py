@@ -45,7 +45,7 @@ def test_the_table_is_the_librarys(cli, table, lexicon, tmp_path):
     assert written.provenance == expected.provenance
     assert "4 links between 6 words" in done.out
     assert "5 of the 6 words of the table" in done.out
-    assert f"{step.objective[0]:.6g} {step.objective[1]:.6g}" in done.out
+    assert f"from {step.objective[0]:.6g} to {step.objective[-1]:.6g} in 10 steps" in done.out
     assert f"wordstill compare {tmp_path / 'table'} {tmp_path / 'out'}" in done.out
 
 
@@ -60,7 +60,7 @@ def test_settings_and_antonyms_as_a_further_step(cli, table, lexicon, antonyms, 
     second = CounterFit(CounterFitConfig(antonyms=open_lexicon(antonyms), margin=0.5))
     expected = second.fit_transform(first.fit_transform(table))
     np.testing.assert_allclose(WordVectors.load(tmp_path / "out.vec").matrix, expected.matrix, atol=1e-6)
-    assert "opposites        4 words" in done.out
+    assert "antonyms   4 words moved, objective from " in done.out
 
 
 def test_an_objective_that_may_rise_is_told(cli, table, lexicon, tmp_path):

@@ -100,6 +100,14 @@ def test_fasttexts_readers_give_the_same_vectors(tmp_path, fitted):
     np.testing.assert_allclose(formats.read(tmp_path / "again.bin")["walked"], fitted["walked"], rtol=1e-4, atol=1e-5)
 
 
+def test_unknown_words_have_no_capitals_in_a_table_of_lower_case_words():
+    lower = make_table().replace(provenance={"vocabulary": {"key": "lower"}})
+    fitted = Pipeline.from_spec("subwords:buckets=5000").fit_transform(lower)
+    np.testing.assert_array_equal(fitted["UNTALKED"], fitted["untalked"])
+    cased = Pipeline.from_spec("subwords:buckets=5000").fit_transform(make_table())
+    assert not np.array_equal(cased["UNTALKED"], cased["untalked"])
+
+
 def test_a_table_without_subwords_is_a_fasttext_model_too(tmp_path):
     table = make_table(counts=False)
     table.save(tmp_path / "model.bin", "fasttext-binary")

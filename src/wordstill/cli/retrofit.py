@@ -131,11 +131,11 @@ def _show(before: WordVectors, known: Any, step: Faruqui | ContextGraph, further
         "objective": _objective(step.objective) + ("" if step.config.convex else MAY_RISE),
     }
     if further is not None:
-        facts["opposites"] = count_text(further.moved_words, "word")
-        facts["their objective"] = _objective(further.objective)
+        moved = count_text(further.moved_words, "word")
+        facts["antonyms"] = f"{moved} moved, objective {_objective(further.objective)}"
     show_facts({**facts, "written": str(out)})
 
 
 def _objective(values: tuple[float, ...]) -> str:
-    """The objective before the first pass and after each."""
-    return " ".join(f"{value:.6g}" for value in values)
+    """The objective before the first pass and after the last."""
+    return f"from {values[0]:.6g} to {values[-1]:.6g} in {count_text(len(values) - 1, 'step')}"

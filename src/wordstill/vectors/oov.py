@@ -142,10 +142,11 @@ class SubwordBackoff:
                 "The back-off 'subwords' needs a table with vectors of subwords, such as a fastText .bin file. "
                 "Add them with wordstill transform TABLE --chain subwords, or use 'ngrams'."
             )
-        self.subwords = table.subwords
+        self.subwords, self.lower = table.subwords, table.is_lower_case
 
     def find(self, words: Sequence[str]) -> list[Answer]:
-        """The vectors, None for a word without known parts."""
+        """The vectors, None for a word without known parts. Parts of lower-case words have no capitals."""
+        words = [word.lower() for word in words] if self.lower else words
         at_once = getattr(self.subwords, "vectors", None)
         vectors = [self.subwords.vector(word) for word in words] if at_once is None else at_once(words)
         return [vector.astype(np.float32, copy=False) if vector.any() else None for vector in vectors]

@@ -108,7 +108,7 @@ class WordVectors:
         return sum(array.nbytes for array in arrays)
 
     @property
-    def _is_lower_case(self) -> bool:
+    def is_lower_case(self) -> bool:
         """Whether the words were put in lower case when the table was made."""
         vocabulary = self.provenance.get("vocabulary")
         return isinstance(vocabulary, Mapping) and vocabulary.get("key") == "lower"
@@ -204,7 +204,7 @@ class WordVectors:
         With ``own``, as in look-ups and queries, the table's subwords are asked if no back-offs were chosen.
         """
         found: list[int | NDArray[np.float32] | None] = [self._rows.get(word) for word in words]
-        if None in found and self._is_lower_case:
+        if None in found and self.is_lower_case:
             found = [self._rows.get(word.lower()) if row is None else row for word, row in zip(words, found)]
         policies = self.backoffs if self._strict or not own else choose_backoffs(self, ["subwords"])
         if policies and None in found:

@@ -79,7 +79,7 @@ def test_origin_and_compression(tmp_path):
         ("l.csv", b'a,"b\n', r"l\.csv:1: not comma-separated values"),
         ("l.txt", b"a b\n\xff\xfe\n", r"l\.txt:2: not UTF-8"),
         ("l.txt", b"a b\nc \x00d\n", r"l\.txt:2: a zero byte"),
-        ("l.txt", b"", "links no words. Expected lines of a word and its neighbours"),
+        ("l.txt", b"", "links no words. Expected lines of a word and its neighbors"),
         ("l.txt", b"alone\nalone\n", "links no words"),
     ],
 )  # fmt: skip

@@ -127,7 +127,7 @@ def _groups(path: Path) -> Iterator[Link]:
         if len(words) > LARGEST_GROUP:
             raise DataError(
                 f"{place}: a group of {len(words):,} words; the limit is {LARGEST_GROUP:,}. Split it, or "
-                "give a word with its neighbours on each line instead."
+                "give a word with its neighbors on each line instead."
             )
         yield from all_pairs(words)
 
@@ -194,7 +194,7 @@ def _is_number(text: str) -> bool:
 
 
 _FORMATS: Mapping[str, tuple[Callable[[Path], Iterator[Link]], str]] = {
-    "neighbours": (_neighbors, "a word and its neighbours"),
+    "neighbours": (_neighbors, "a word and its neighbors"),
     "groups": (_groups, "words that belong together"),
     "pairs": (_pairs, "two words and perhaps a weight"),
 }
