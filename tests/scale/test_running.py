@@ -148,8 +148,28 @@ def test_a_shard_that_fails_three_times_is_named_and_left_out_only_on_request(fo
     monkeypatch.setattr(ShardReader, "read", broken)
     with pytest.raises(DataError, match=r"Shard 2 \(paragraphs [\d,]+ to [\d,]+\) failed 3 times.*rotten.*--skip-bad"):
         distill_in_shards(store, out, config, ScaleConfig(shard_words=SHARD))
-    tables = distill_in_shards(store, out, config, ScaleConfig(shard_words=SHARD, skip_bad=True))
+    with pytest.warns(UserWarning, match=r"Shard 2 \(paragraphs .*\) failed 3 times and is skipped: .*rotten"):
+        tables = distill_in_shards(store, out, config, ScaleConfig(shard_words=SHARD, skip_bad=True))
+    assert tables is not None
     assert {tuple(table.provenance["left_out_shards"]) for table in tables.values()} == {(2,)}
+
+
+def test_one_that_joins_again_tries_a_failed_shard_again(folder, store, config, inline, monkeypatch):
+    out, scale = folder / "mended", ScaleConfig(join=True, keep_sums=True, shard_words=SHARD)
+    real = ShardReader.read
+
+    def broken(self, shard, *rest):
+        if shard.number == 2:
+            raise ValueError("rotten")
+        return real(self, shard, *rest)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(ShardReader, "read", broken)
+        for _ in range(2):
+            with pytest.raises(DataError, match=r"failed 3 times.*The same command tries again"):
+                distill_in_shards(store, out, config, scale)
+    distill_in_shards(store, out, config, scale)
+    assert contents(out) == contents(inline)
 
 
 def test_two_that_join_share_the_work(folder, store, config, inline, read):

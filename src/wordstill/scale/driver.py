@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+import warnings
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing, suppress
@@ -246,6 +247,9 @@ class Driver(Generic[Total]):
                 f"The same command tries again{rest}."
             )
         self.ledger.leave_out(shard.number, failures[-1])
+        warnings.warn(
+            f"{shard.place.capitalize()} failed {len(failures)} times and is skipped: {failures[-1]}", stacklevel=2
+        )
 
     def _title(self) -> str:
         number = len(self.shards)

@@ -64,6 +64,8 @@ class Ledger:
     me: str = field(default_factory=lambda: f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}")
     done: dict[int, str | None] = field(default_factory=dict)
     """Shards that are finished, with the part that counts; None for one that is left out."""
+    forgiven: frozenset[str] = frozenset()
+    """Failures that no longer count."""
     _lock: threading.Lock = field(default_factory=threading.Lock)
     """A thread that adds up may reopen a shard while another one looks what is finished."""
 
@@ -94,6 +96,10 @@ class Ledger:
         """Give up all attempts of processes that are known to be gone, and their failures."""
         for name in [*self.folder.names(HELD), *self.folder.names(FAILED)]:
             self.folder.remove(name)
+
+    def forgive(self) -> None:
+        """Count failures from now on only, because others may still look at the earlier ones."""
+        self.forgiven = frozenset(self.folder.names(FAILED))
 
     def refresh(self) -> None:
         """See what others have finished."""
@@ -198,7 +204,7 @@ class Ledger:
         """Why attempts at shards failed."""
         found: dict[int, list[str]] = {}
         for name in self.folder.names(FAILED):
-            if record := self._record(name, "reason"):
+            if name not in self.forgiven and (record := self._record(name, "reason")):
                 found.setdefault(int(name.rpartition("/")[2].partition(".")[0]), []).append(record["reason"])
         return found
 

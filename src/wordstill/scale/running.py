@@ -179,7 +179,9 @@ def run_shards(
                 return None
         return Totals(plan, shards, ledger, work)
 
-    if not scale.join:
+    if scale.join:
+        ledger.forgive()
+    else:
         ledger.forget_attempts()
     pool = _pool(plan, config, scale, ledger, store or str(plan.corpus.path.resolve()))
     driver = Driver(shards, ledger, pool, open_totals, skip_bad=scale.skip_bad)
