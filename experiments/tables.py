@@ -17,6 +17,7 @@ from experiments.pages import (
     change,
     meaning,
     meaning_seeds,
+    printed,
     quality,
     reproduction,
     safety,
@@ -30,6 +31,7 @@ from experiments.record import ROOT
 BLOCKS: Mapping[str, Callable[[], str]] = {
     "quality": quality.page,
     "quality-summary": quality.summary_page,
+    "printed": printed.page,
     "reading-units": quality.reading_units,
     "choice": quality.choice_page,
     "search": quality.search_page,

@@ -277,7 +277,8 @@ def _scored(seeds: list[Row], group: str) -> list[Row]:
 def section(files: list[dict[str, Any]], blocks: Iterable[Block] = BLOCKS) -> str:
     """One text: how its rows were made, and a table for each kind of task."""
     rows = by_label(files)
-    lines = [f"## {files[0]['title']}", ""]
+    older = [label for label in rows if label in OLDER_VERSIONS]
+    lines = [f"## {files[0]['title']}{f' ({older[0]})' if older else ''}", ""]
     for content in files:
         lines += [made(content), "", f"    {current_command(content['command'])}", ""]
     for block in blocks:
