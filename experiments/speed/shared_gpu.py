@@ -34,7 +34,7 @@ from wordstill.corpus.sources import embedded_text
 from wordstill.distillation import DistillConfig
 from wordstill.distillation.engine import Engine, Position, Stage
 from wordstill.distillation.plan import Plan, make_plan
-from wordstill.errors import WordstillError
+from wordstill.errors import Interrupted, WordstillError
 from wordstill.methods.base import Observer
 from wordstill.scale.driver import Driver, Totals
 from wordstill.scale.ledger import Claim, Ledger
@@ -71,6 +71,9 @@ def main() -> None:
             with _multi_process_service(name.endswith(MPS)) as trouble:
                 try:
                     result["runs"][name] = trouble or (bench.workers(number) if number else bench.alone())
+                except Interrupted:
+                    # Somebody has stopped the benchmark, which says nothing about these workers.
+                    raise SystemExit(f"Stopped before {name} was measured; the rows so far are saved.") from None
                 except WordstillError as error:
                     result["runs"][name] = {"failed": str(error)}
             print(f"{name}: {result['runs'][name]}", flush=True)
@@ -83,10 +86,7 @@ def rows(result: dict[str, Any]) -> list[Row]:
     titles = ("workers", "words/s, steady", "of one", "words/s, whole pass", "of one", "start", "driver's peak")
     table: list[Row] = [titles]
     alone = result["runs"][PROCESS]
-    for name, run in result["runs"].items():
-        if "failed" in run:
-            table.append((name, *[""] * 5, run["failed"]))
-            continue
+    for name, run in _measured(result).items():
         steady = (f"{run['steady']:,.0f}", f"{run['steady'] / alone['steady']:.0%}") if "steady" in run else ("", "")
         table.append(
             (
@@ -103,12 +103,13 @@ def rows(result: dict[str, Any]) -> list[Row]:
 
 def remarks(result: dict[str, Any]) -> list[str]:
     """Conditions, and whether the targets are met."""
-    runs = {name: run for name, run in result["runs"].items() if "failed" not in run}
+    runs = _measured(result)
     methods = ", ".join(result.get("methods", ("still", "ase")))
     said = [
         f"{result.get('gpu', 'a CPU')}; {result['words']:,} words in {result['shards']} shards, {result['rows']:,} "
         f"words with vectors; {methods}."
     ]
+    said += [f"Not measured with {name}: {run['failed']}" for name, run in result["runs"].items() if "failed" in run]
     for name in (name for name in runs if name.startswith("2")):
         key = "steady" if "steady" in runs[name] else "read"
         share = runs[name][key] / runs[PROCESS][key]
@@ -130,6 +131,11 @@ def remarks(result: dict[str, Any]) -> list[str]:
         else:
             said.append("Sums differ in their last digits: a GPU adds in no fixed order.")
     return said
+
+
+def _measured(result: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """Runs that came to an end, by name."""
+    return {name: run for name, run in result["runs"].items() if "failed" not in run}
 
 
 class _Bench:

@@ -45,16 +45,16 @@ class MissingExtra(WordstillError, ImportError):
 
     exit_code = 2
 
-    def __init__(self, package: str, extra: str, feature: str) -> None:
+    def __init__(self, package: str, extra: str | None, feature: str) -> None:
+        wanted = package if extra is None else f"'wordstill[{extra}]'"
         super().__init__(
-            f"{feature} needs the package {package!r}, which is not installed. "
-            f"Install it with: pip install 'wordstill[{extra}]'"
+            f"{feature} needs the package {package!r}, which is not installed. Install it with: pip install {wanted}"
         )
         self.package = package
         self.extra = extra
         self.feature = feature
 
-    def __reduce__(self) -> tuple[type[MissingExtra], tuple[str, str, str]]:
+    def __reduce__(self) -> tuple[type[MissingExtra], tuple[str, str | None, str]]:
         # Raised in worker processes, so it must be picklable.
         return MissingExtra, (self.package, self.extra, self.feature)
 

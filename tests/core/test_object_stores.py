@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import sys
 
 import pytest
 
 from wordstill.core.object_stores import LIST, fetch, fetch_result, is_address, store_errors
 from wordstill.corpus import prepare
-from wordstill.errors import DataError
+from wordstill.errors import DataError, MissingExtra
 
 fsspec = pytest.importorskip("fsspec")
 S3 = all(importlib.util.find_spec(name) for name in ("moto", "s3fs", "flask"))
@@ -77,6 +78,12 @@ def test_a_transfer_that_ends_too_early_is_made_again(memory, monkeypatch):
         fetch("memory://texts/b.txt")
     broken = 0
     assert fetch("memory://texts/b.txt")[0][1].read_bytes() == b"The second text."
+
+
+def test_a_package_that_is_missing_is_named_itself(monkeypatch):
+    monkeypatch.setitem(sys.modules, "gcsfs", None)
+    with pytest.raises(MissingExtra, match=r"gs:// needs the package 'gcsfs'.*pip install gcsfs$"):
+        fetch("gs://bucket/text.txt")
 
 
 @pytest.mark.skipif(not S3, reason="moto[server] or s3fs is not installed")

@@ -190,7 +190,7 @@ def open_store(address: str) -> tuple[Any, str]:
         store, path = fsspec.url_to_fs(address)
     except ImportError as error:
         package = CLIENTS.get(scheme) or getattr(error, "name", None) or "fsspec"
-        raise MissingExtra(package, "scale", f"Reading {scheme}://") from error
+        raise MissingExtra(package, "scale" if package == "fsspec" else None, f"{scheme}://") from error
     except ValueError as error:
         raise DataError(f"{address}: {error}. Known are the addresses of fsspec, such as s3:// and gs://.") from error
     return store, str(path).rstrip("/")

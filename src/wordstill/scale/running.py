@@ -233,7 +233,7 @@ def _warn_of_few_shards(shards: int, scale: ScaleConfig) -> None:
     if scale.workers is not None and shards < scale.workers:
         warnings.warn(
             f"The text has {shards} shard{'' if shards == 1 else 's'} for {scale.workers} workers, so some have "
-            "nothing to do. Make more of them with --shard-words (shard_words=).",
+            "nothing to do. wordstill distill makes more of them with --shard-words (shard_words=).",
             stacklevel=3,
         )
 
