@@ -1,1 +1,1 @@
-"""The page: a map of the vocabulary, words with the sentences behind them, questions, and scores."""
+"""The page in the browser: a map of the vocabulary, words with example sentences, questions, and scores."""

@@ -1,6 +1,5 @@
-"""Words as the page shows them: what is loaded, the map, search, neighbors, and the sentences behind a word.
+"""Endpoints for words: the map, search, neighbors, sentences, analogies, axes, arrows, and comparing tables.
 
-Also questions about several words or two tables: analogies, the odd one out, an axis, arrows, what moved.
 Every public method of the classes in `wordstill.explore.server.ANSWERS` is an endpoint under ``/api``.
 """
 
@@ -44,26 +43,26 @@ from wordstill.vectors.search import unit_rows
 
 MOST_SURE = 50
 DRAWS = 100
-"""Resamples behind how sure a neighbor is: enough for a whole percentage, few enough for an answer at once."""
+"""Resamples for the certainty of neighbors: enough for whole percentages, few enough for a quick answer."""
 TYPICAL = 2.0
-"""How many times as often as the rest of the text a group must use a word that is typical of it."""
+"""A group uses its typical words at least this many times as often as the rest of the text."""
 AXIS_CANDIDATES = 5_000
-"""Words among which the ends of an axis are looked for: the most frequent ones."""
+"""The ends of an axis are among so many of the most frequent words."""
 AXIS_ENDS = 12
 MOVED_SAMPLE, MOVED_SHOWN = 500, 100
 EXAMPLES, EXAMPLE_LETTERS = 6, range(5, 16)
 FREQUENT, MIDDLING = 0.02, 0.12
-"""Examples are less frequent than the first part of the words, and at least as frequent as the second."""
+"""Examples are between these quantiles of the words by frequency."""
 
 
 class Answers:
-    """What is loaded, and words in it. A method is an endpoint; its parameters are those of the address."""
+    """Endpoints for words; a method's parameters are those of the address."""
 
     def __init__(self, library: Library) -> None:
         self.library = library
 
     def tables(self) -> Contents:
-        """What is loaded."""
+        """The loaded tables, text, lists and scores."""
         corpus = self.library.corpus
         layouts = available_methods()
         layouts.sort(key=lambda name: name != self.library.method)
@@ -79,7 +78,7 @@ class Answers:
         )
 
     def map(self, table: str = "", method: str = "", places_only: int = 0) -> MapData:
-        """The map of a table; while it is computed, what there is so far."""
+        """The map of a table, as far as it is computed."""
         loaded = self.library.table(table)
         look = loaded.maps.look(check_method(method or self.library.method))
         rows, vectors = look.map.rows, loaded.vectors
@@ -107,7 +106,7 @@ class Answers:
             return TypicalGroups(loaded.name, [], [-1] * len(rows))
         tracked, counts = folds.verified().counts_by_group()
         sizes = np.maximum(1, np.bincount(folds.group_of_fold, folds.sizes, len(folds.groups)))
-        # Half an occurrence for the rest, so that rare words do not stand out without end.
+        # The rest of the text counts half an occurrence more, so that ratios of rare words stay finite.
         others = (counts.sum(axis=1, keepdims=True) - counts + 0.5) / (sizes.sum() - sizes)
         times = counts / sizes / others
         typical = np.full(len(loaded.vectors), -1)
@@ -135,7 +134,7 @@ class Answers:
         return Found(q, [loaded.near(row, score) for row, score in rows])
 
     def neighbors(self, word: str, table: str = "", topn: int = 20) -> Standing:
-        """The nearest words of a word in one table, by cosine."""
+        """The nearest neighbors of a word in one table."""
         loaded = self.library.table(table)
         row = loaded.row(word)
         vectors = loaded.vectors
@@ -160,17 +159,19 @@ class Answers:
         return WordReport(word, found, shared)
 
     def sure(self, word: str, table: str = "", topn: int = 15) -> Sure:
-        """The nearest words of a word with an interval of each, and how often it is among them in resampled text."""
+        """The nearest neighbors of a word, each with an interval and how often it is among them in resampled text."""
         loaded = self.library.table(table)
         word = loaded.spelled(word)
         if loaded.vectors.folds is None:
-            return Sure(loaded.name, word, [], "How sure neighbors are takes folds: wordstill distill TEXT --folds 10")
+            return Sure(
+                loaded.name, word, [], "The certainty of neighbors needs folds: wordstill distill TEXT --folds 10"
+            )
         most = bounded(topn, MOST_SURE)
         try:
             found = sure_neighbors(loaded.vectors, [word], topn=most, draws=DRAWS, seed=self.library.seed)
         except UsageError as error:
             return Sure(loaded.name, word, [], str(error))
-        # A word without rows by fold is the same in every resample, which says nothing about it.
+        # A word without rows by fold is the same in every resample, so its share means nothing.
         near = [
             SureNear(one.word, one.cosine, None, None, None)
             if one.interval is None
@@ -180,7 +181,7 @@ class Answers:
         return Sure(loaded.name, word, near, None)
 
     def sentences(self, word: str, other: str = "", table: str = "", limit: int = 12, offset: int = 0) -> Sentences:
-        """The sentences behind a word; with another word, those behind the likeness of the two."""
+        """Sentences with a word; with another word, sentences that show why the two are similar."""
         loaded = self.library.table(table)
         word = loaded.spelled(word)
         concordance = self.library.concordance(loaded.name)
@@ -213,7 +214,7 @@ class Answers:
         return Ranked(loaded.scored(found))
 
     def odd(self, words: str, table: str = "") -> OddOne:
-        """The word of a list (with commas between) that does not belong to the others."""
+        """The word of a comma-separated list that does not fit with the others."""
         loaded = self.library.table(table)
         chosen = loaded.listed(words)
         if len(chosen) < 3:
@@ -224,7 +225,7 @@ class Answers:
         return OddOne(loaded.vectors.doesnt_match(chosen), loaded.scored(scored))
 
     def axis(self, low: str, high: str, words: str = "", table: str = "") -> Axis:
-        """Words on an axis between two poles; each pole is one word or several with commas between."""
+        """Words on an axis between two poles; each pole is one word or several, comma-separated."""
         loaded = self.library.table(table)
         vectors = loaded.vectors
         poles = loaded.listed(low), loaded.listed(high)
@@ -243,7 +244,7 @@ class Answers:
         return Axis(*poles, placed([vectors.index(word) for word in asked]), low_end, high_end)
 
     def arrows(self, pairs: str, table: str = "") -> Arrows:
-        """Pairs of words (``man:woman,king:queen``): across along their mean difference, up along what else varies."""
+        """Word pairs (``man:woman,king:queen``) in 2D: their mean difference, and the main direction of the rest."""
         loaded = self.library.table(table)
         split = read_pairs(pairs)
         if len(split) > MOST_WORDS:
@@ -260,7 +261,7 @@ class Answers:
         return Arrows(made, missing)
 
     def compare(self, first: str, second: str, topn: int = 10) -> TablesCompared:
-        """Two tables: how many neighbors they share, and which words moved most."""
+        """Two tables: shared neighbors, and the words that moved most."""
         one, other = self.library.table(first), self.library.table(second)
         if one is other:
             raise UsageError(f"A comparison needs two tables, got {one.name!r} twice.")
@@ -296,7 +297,7 @@ def _card(table: LoadedTable) -> TableCard:
 
 
 def _examples(table: LoadedTable) -> list[str]:
-    """Words to begin with: neither function words nor rare ones."""
+    """Example words to start with: neither function words nor rare ones."""
     rows = table.frequent
     first, last = int(FREQUENT * len(rows)), int(MIDDLING * len(rows)) + EXAMPLES
     words = [table.vectors.words[row] for row in rows[first:last].tolist()]
@@ -310,12 +311,12 @@ def _name(fact: Any) -> str | None:
 
 
 def along_relation(rows: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Places (words, 2) of pairs, word by word: on their mean difference, and on the first component of the rest."""
+    """Coordinates (words, 2) of pairs, word by word: mean difference, and first component of the rest."""
     direction = unit_rows((rows[1::2] - rows[::2]).mean(axis=0)[None])[0]
     centered = rows - rows.mean(axis=0)
     across = centered @ direction
     rest = centered - across[:, None] * direction
     component = np.linalg.svd(rest, full_matrices=False)[2][0]
     up = rest @ component
-    # A component has no sign of its own.
+    # The sign of a component is arbitrary.
     return np.stack([across, up if up[np.abs(up).argmax()] > 0 else -up], axis=1)

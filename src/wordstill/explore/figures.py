@@ -56,11 +56,11 @@ def map_figure(
     labels: int = LABELS,
     seed: int = 0,
 ) -> str:
-    """The map of a table as SVG, colored by cluster or by lists of words; a map kept beside ``path`` is used."""
+    """The map of a table as SVG, colored by cluster or by lists of words; a map saved beside ``path`` is reused."""
     made = MapMaker(vectors, path, seed).compute(check_method(layout))
     counts = np.zeros(len(made.rows)) if vectors.counts is None else vectors.counts[made.rows]
     words = [vectors.words[row] for row in made.rows.tolist()]
-    # Function words say little on a map: the labels of short and of the most frequent words come last.
+    # Short and very frequent words are mostly function words, so their labels come last.
     common = set(np.argsort(-counts, kind="stable")[: min(COMMON, len(words) // 50)].tolist())
     telling = [word.isalpha() and len(word) >= SHORTEST_LABEL and at not in common for at, word in enumerate(words)]
     order = np.lexsort((-counts, ~np.array(telling))).tolist()
@@ -76,7 +76,7 @@ def map_figure(
 def relation_figure(
     vectors: WordVectors, relation: str | Pairs, projection: Projection = "pca", *, dimensions: int = 2, seed: int = 0
 ) -> str:
-    """Pairs of words in one relation, by its name or as pairs, on a plane or in space."""
+    """Word pairs of one relation, given by name or as pairs, in two or three dimensions."""
     if dimensions not in (2, 3):
         raise UsageError(f"A relation is drawn in 2 or 3 dimensions, got {dimensions}.")
     if isinstance(relation, str):
@@ -94,7 +94,7 @@ def relation_figure(
 
 
 def heat_figure(vectors: WordVectors, words: Sequence[str]) -> str:
-    """The cosines of some words with each other."""
+    """The cosines between some words."""
     if len(words) < 2:
         raise UsageError(f"A heat map needs two words or more, got {len(words)}: --words king,queen,river")
     words = _known(vectors, words, at_least=2)
@@ -103,7 +103,7 @@ def heat_figure(vectors: WordVectors, words: Sequence[str]) -> str:
 
 
 def _known(vectors: WordVectors, words: Sequence[str], at_least: int = 1) -> list[str]:
-    """The words as the table spells them; a warning names those it lacks, unless too few are left to draw."""
+    """The words as spelled in the table; missing words are skipped with a warning, or an error if too few are left."""
     rows = vectors.find(words)
     known = [vectors.words[row] for row in rows if isinstance(row, int)]
     if missing := [word for word, row in zip(words, rows) if not isinstance(row, int)]:
@@ -114,12 +114,12 @@ def _known(vectors: WordVectors, words: Sequence[str], at_least: int = 1) -> lis
 
 
 def attention_figure(attention: Attention) -> str:
-    """The weights that a word gives its neighbors, a row for each word."""
+    """The attention weights of each word over its neighbors, a row per word."""
     return plots.heat_map(attention.words, attention.weights)
 
 
 def change_figure(tables: Mapping[str, WordVectors], *, words: int = CHANGED, seed: int = 0) -> str:
-    """The words whose neighbors two tables share least, as bars of the share that they do."""
+    """The words with the fewest neighbors shared by two tables, as bars."""
     if len(tables) != 2:
         raise UsageError(f"A figure of change needs two tables, got {len(tables)}.")
     agreed = agreement(*tables.values(), seed=seed)
@@ -130,7 +130,7 @@ def change_figure(tables: Mapping[str, WordVectors], *, words: int = CHANGED, se
 
 
 def moved_figure(moved: Sequence[Moved], measure: Measure = "pairwise") -> str:
-    """How far words moved between two groups by one of the measures, in hundredths, as bars with intervals."""
+    """How far words moved between two groups by one of the measures, times 100, as bars with intervals."""
     if not moved:
         raise DataError("No word is left to draw.")
 
@@ -138,8 +138,8 @@ def moved_figure(moved: Sequence[Moved], measure: Measure = "pairwise") -> str:
         Bar(each.word, _hundredths(there.value), _hundredths(there.low), _hundredths(there.high))
         for each, there in ((each, each.by(measure)) for each in moved)
     ]
-    told = "distance" if measure == "distance" else "how much farther apart uses of different groups are"
-    return plots.bars(bars, [plots.color(0)], caption=f"{told} × 100, 95 % intervals for other texts of this size")
+    label = "distance" if measure == "distance" else "how much farther apart uses of different groups are"
+    return plots.bars(bars, [plots.color(0)], caption=f"{label} × 100, 95 % intervals for other texts of this size")
 
 
 def _hundredths(distance: float) -> float:
@@ -147,7 +147,7 @@ def _hundredths(distance: float) -> float:
 
 
 def timeline_figure(vectors: WordVectors, words: Sequence[str], *, seed: int = 0) -> str:
-    """How far words are, in each group of the text, from how the first group uses them."""
+    """The distance of words in each group of the text from their use in the first group."""
     if not words or len(vectors.groups) < 2:
         lack = (
             "words: --words mouse,tablet" if not words else "a table whose text has groups: wordstill prepare --group"
@@ -167,7 +167,7 @@ def timeline_figure(vectors: WordVectors, words: Sequence[str], *, seed: int = 0
 
 
 def curve_figure(tables: Mapping[str, WordVectors], dataset: str, *, over: str = WORDS, seed: int = 0) -> str:
-    """The score on one set over the size of the text that tables were made from, or over one of their settings."""
+    """Scores on one set over the size of the tables' text, or over one of their settings."""
     evaluation = evaluate(tables, [dataset], "default", seed)
     curves = learning_curves(evaluation, dataset, over)
     if not curves:
@@ -184,7 +184,7 @@ def curve_figure(tables: Mapping[str, WordVectors], dataset: str, *, over: str =
 
 
 def training_figure(tables: Mapping[str, WordVectors]) -> str:
-    """The scores on development data during training, over the words read."""
+    """Scores on development data during training, over the words read."""
     curves = training_curves(tables)
     if not curves:
         raise DataError(
@@ -195,14 +195,14 @@ def training_figure(tables: Mapping[str, WordVectors]) -> str:
 
 
 def save_figure(svg: str, path: Path) -> None:
-    """Write a figure as its suffix says, on white."""
+    """Write a figure as SVG or PNG, by its suffix, on white."""
     check_suffix(path)
     svg = _standalone(svg)
     write_file(path, svg if path.suffix == ".svg" else _png(svg))
 
 
 def check_suffix(path: Path) -> None:
-    """Refuse a file that is neither SVG nor PNG, or a PNG without the package that draws it."""
+    """Raise unless the file is SVG, or PNG with the package for it installed."""
     if path.suffix not in SUFFIXES:
         raise UsageError(f"A figure is written as {' or '.join(SUFFIXES)}, got {path}.")
     if path.suffix == ".png":
@@ -219,7 +219,7 @@ def _png(svg: str) -> bytes:
 
 @cache
 def _font() -> str:
-    """A font of this machine: resvg leaves out all text of a family that it does not find."""
+    """An installed font: resvg drops all text in a font that it does not find."""
     from resvg_py import svg_to_bytes
 
     def drawn(text: str, font: str) -> bytes:
@@ -232,7 +232,7 @@ def _font() -> str:
 
 
 def _standalone(svg: str) -> str:
-    """A figure that has a size of its own and a white ground, for use outside a page."""
+    """A figure with a fixed size and a white background, for use outside a page."""
     found = re.match(r'<svg xmlns="[^"]*" viewBox="0 0 (\d+) (\d+)" style="[^"]*"', svg)
     assert found is not None
     width, height = found[1], found[2]

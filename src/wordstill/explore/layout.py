@@ -1,7 +1,7 @@
-"""A map of the vocabulary: two numbers per word by PCA at once, by t-SNE or UMAP in the background, and clusters.
+"""Maps of the vocabulary: a 2D layout by PCA at once, by t-SNE or UMAP in the background, and clusters.
 
-A finished map is kept beside the table: inside the folder of an artifact, next to a file of any other format. It
-is used again only while the table's words and vectors are the same.
+A finished map is saved with the table: inside the folder of an artifact, or next to a file of another format. It is
+reused only if the table's words and vectors are the same.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ METHODS: tuple[LayoutMethod, ...] = get_args(LayoutMethod)
 Places = NDArray[np.float32]
 
 MAP_WORDS = 100_000
-"""A map shows at most this many words, the most frequent ones."""
+"""A map shows at most so many of the most frequent words."""
 COMPONENTS = 50
-"""Principal components that neighborhoods and clusters are computed from."""
+"""Principal components from which neighborhoods and clusters are computed."""
 COVARIANCE_ROWS = 20_000
 CLUSTERS, TYPICAL_WORDS, NAME_WORDS, NAME_LETTERS = 16, 30, 3, 4
 PERPLEXITY, EARLY_STEPS, STEPS, STEPS_BETWEEN = 30, 250, 500, 10
 FFT_ROWS = 4_000
-"""From here on, interpolation is faster than a tree."""
+"""For more rows, interpolation is faster than a tree."""
 SCHEMA = "1"
 
 
@@ -48,7 +48,7 @@ class WordMap:
     rows: NDArray[np.int64]
     """[n] rows of the table, in its order."""
     places: Places
-    """[n, 2] between -1 and 1."""
+    """[n, 2] coordinates between -1 and 1."""
     clusters: NDArray[np.uint8] | None = None
     """[n]"""
     cluster_names: tuple[str, ...] = ()
@@ -57,7 +57,7 @@ class WordMap:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """A map as far as it is computed."""
+    """The state of a map while it is computed."""
 
     map: WordMap
     done: bool
@@ -67,13 +67,13 @@ class Snapshot:
 
 
 def available_methods() -> list[LayoutMethod]:
-    """The layouts that the installed packages can compute, the default first."""
+    """The layouts available with the installed packages, the default first."""
     packages: dict[LayoutMethod, str] = {"tsne": "openTSNE", "umap": "umap"}
     return [*(name for name, package in packages.items() if find_spec(package)), "pca"]
 
 
 def check_method(name: str) -> LayoutMethod:
-    """The layout of that name, if its package is installed."""
+    """The layout with that name; raises if it is unknown or its package is missing."""
     if name not in METHODS:
         raise unknown_name("map", name, METHODS)
     chosen: LayoutMethod = next(method for method in METHODS if method == name)
@@ -85,7 +85,7 @@ def check_method(name: str) -> LayoutMethod:
 
 
 def map_path(table: Path, method: LayoutMethod) -> Path:
-    """Where the map of a table is kept."""
+    """The file of a table's map."""
     name = f"map-{method}.safetensors"
     return table / name if table.is_dir() else table.with_name(f"{table.name}.{name}")
 
@@ -95,9 +95,9 @@ class MapMaker:
 
     Args:
         vectors: The table.
-        path: Where it came from, or None if its maps are not to be kept.
+        path: Its path, beside which maps are saved; None saves none.
         seed: Of t-SNE, UMAP and the clusters.
-        most: How many words to show.
+        most: Maximum number of words.
     """
 
     def __init__(self, vectors: WordVectors, path: Path | None, seed: int = 0, most: int = MAP_WORDS) -> None:
@@ -109,7 +109,7 @@ class MapMaker:
         self._fingerprint: str | None = None
 
     def look(self, method: LayoutMethod) -> Snapshot:
-        """The map as it stands, at first a PCA; the first call reads a kept map or starts the computation."""
+        """The current state of the map, at first a PCA; the first call loads a saved map or starts the computation."""
         with self._lock:
             if method not in self._snapshots:
                 kept = self.kept(method)
@@ -119,7 +119,7 @@ class MapMaker:
             return self._snapshots[method]
 
     def compute(self, method: LayoutMethod) -> WordMap:
-        """The finished map, computed now unless it was kept."""
+        """The finished map, computed now unless it was saved."""
         with self._lock:
             kept = self.kept(method)
             self._snapshots[method] = Snapshot(kept, done=True, progress=1.0) if kept else self._first(method)
@@ -138,7 +138,7 @@ class MapMaker:
     def _work(self, method: LayoutMethod) -> None:
         try:
             self._compute(method)
-        except Exception as error:  # a thread has nobody to raise to: the page shows it
+        except Exception as error:  # A thread has no caller to raise to; the page shows the problem.
             problem = str(error) if isinstance(error, WordstillError) else in_one_line(error)
             self._snapshots[method] = replace(self._snapshots[method], done=True, problem=problem)
 
@@ -165,7 +165,7 @@ class MapMaker:
         numbers, typical = clusters_of(reduced, CLUSTERS, self.seed)
         names = []
         for members in typical:
-            # Of the most typical words the most frequent, which mostly come first in a table; short words say little.
+            # The most frequent of the typical words, which mostly come first in a table; short words say little.
             typical_words = [self.vectors.words[row] for row in sorted(self.rows[members[:TYPICAL_WORDS]].tolist())]
             telling = [word for word in typical_words if word.isalpha() and len(word) >= NAME_LETTERS]
             names.append(", ".join((telling if len(telling) >= NAME_WORDS else typical_words)[:NAME_WORDS]))
@@ -182,7 +182,7 @@ class MapMaker:
         return self._fingerprint
 
     def kept(self, method: LayoutMethod) -> WordMap | None:
-        """The map that was kept beside the table, if it is whole and of this table."""
+        """The saved map, if it is intact and of this table; else None."""
         if self.path is None or not (file := map_path(self.path, method)).is_file():
             return None
         try:
@@ -197,7 +197,7 @@ class MapMaker:
             return None
 
     def keep(self, made: WordMap) -> str | None:
-        """Keep a map; gives the reason where the folder cannot be written to."""
+        """Save a map; returns the reason if that fails."""
         if self.path is None or made.method == "pca":
             return None
         tensors = {"places": made.places} | ({} if made.clusters is None else {"clusters": made.clusters})
@@ -211,9 +211,9 @@ class MapMaker:
 
 
 def principal_components(rows: NDArray[np.float32], count: int, seed: int = 0) -> Places:
-    """The first principal components of rows, each with its largest part positive; (rows, at most count).
+    """The first principal components of rows, each with its largest loading positive; (rows, at most count).
 
-    The directions are those of a sample where there are many rows.
+    If there are many rows, the directions are those of a sample.
     """
     random = np.random.default_rng(seed)
     few = len(rows) <= COVARIANCE_ROWS
@@ -231,9 +231,9 @@ def principal_components(rows: NDArray[np.float32], count: int, seed: int = 0) -
 
 
 def tsne(rows: Places, seed: int, report: Callable[[Places | None, float], None] | None = None) -> Places:
-    """T-SNE with cosine neighborhoods, from the first two components.
+    """T-SNE with cosine neighborhoods, initialized with the first two components.
 
-    ``report`` sees it on its way, without places while groups are still drawn together into a line or a dot.
+    ``report`` gets intermediate states; during early exaggeration, without coordinates.
     """
     from openTSNE import TSNEEmbedding, affinity, initialization
 
@@ -280,7 +280,7 @@ def clusters_of(rows: Places, count: int, seed: int) -> tuple[NDArray[np.uint8],
 
 
 def fit_square(places: Places) -> Places:
-    """The same picture between -1 and 1, its middle at zero; a few far words may lie outside."""
+    """Coordinates centered and scaled to between -1 and 1; a few outliers may lie outside."""
     if not len(places):
         return places
     low, high = np.quantile(places, [0.001, 0.999], axis=0)

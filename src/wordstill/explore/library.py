@@ -1,4 +1,4 @@
-"""What a page is about: tables with their maps, a prepared text, lists of words, and an evaluation."""
+"""The content of a page: tables with their maps, a prepared text, lists of words, and an evaluation."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ from wordstill.vectors.table import WordVectors
 MOST_ANSWERS = 200
 MOST_WORDS = 200
 FIRST_SHOWN = "still"
-"""Of several tables the one that the page opens with: that of the default method."""
+"""The table that the page opens with, if there are several: that of the default method."""
 
 
 @dataclass(frozen=True, eq=False)
 class LoadedTable:
-    """A table with the name that the page gives it, its file if it has one, and its maps."""
+    """A table with its name on the page, its path if it has one, and its maps."""
 
     name: str
     vectors: WordVectors
@@ -42,7 +42,7 @@ class LoadedTable:
 
     @cached_property
     def senses(self) -> Senses | None:
-        """The senses of its words, if occurrences were kept."""
+        """The senses of its words; None if no occurrences were kept."""
         return None if self.vectors.occurrences is None else Senses(self.vectors)
 
     @cached_property
@@ -52,7 +52,7 @@ class LoadedTable:
         return rows if counts is None else rows[np.argsort(-counts[rows], kind="stable")]
 
     def row(self, word: str) -> int:
-        """The row of a word, in another case if need be."""
+        """The row of a word, if necessary in another case."""
         word = word.strip()
         for form in (word, word.lower(), word.capitalize(), word.upper()):
             found = self.vectors.find([form])[0]
@@ -61,39 +61,39 @@ class LoadedTable:
         raise UnknownWord(word, self.vectors.words)
 
     def spelled(self, word: str) -> str:
-        """A word as the table writes it."""
+        """A word as spelled in the table."""
         return self.vectors.words[self.row(word)]
 
     def listed(self, text: str) -> list[str]:
-        """The words of a list with commas between, as the table writes them."""
+        """The words of a comma-separated list, as spelled in the table."""
         words = [part.strip() for part in text.split(",") if part.strip()]
         if not words or len(words) > MOST_WORDS:
             raise UsageError(f"Expected 1 to {MOST_WORDS} words with commas between, got {len(words)}.")
         return [self.spelled(word) for word in words]
 
     def count(self, row: int) -> int | None:
-        """How often a word occurs in the text, if the table knows."""
+        """How often a word occurs in the text; None if the table has no counts."""
         return None if self.vectors.counts is None else int(self.vectors.counts[row])
 
     def near(self, row: int, score: float) -> Near:
-        """A word of a reply."""
+        """A word of a reply, with a score."""
         return Near(self.vectors.words[row], round(score, 4), self.count(row))
 
     def scored(self, words: Iterable[tuple[str, float]]) -> list[Near]:
-        """Words of a reply."""
+        """Words of a reply, with scores."""
         return [self.near(self.vectors.index(word), score) for word, score in words]
 
 
 class Library:
-    """Everything that questions are asked of.
+    """The data that endpoints answer from.
 
     Args:
         tables: Tables by name.
-        paths: Where they came from; maps are kept there.
-        corpus: The text that sentences are shown from.
-        scores: An evaluation as `Evaluation.to_json` writes it.
+        paths: Their paths, beside which maps are saved.
+        corpus: The text from which sentences are shown.
+        scores: An evaluation, as from `Evaluation.to_json`.
         lists: Lists of words by name, to color the map by.
-        method: The layout that the page shows first.
+        method: The first layout on the page.
         seed: Of maps and clusters.
     """
 
@@ -125,7 +125,7 @@ class Library:
         self._lock = threading.Lock()
 
     def table(self, name: str) -> LoadedTable:
-        """The table of that name, the first for an empty name."""
+        """The table with that name; the first for an empty name."""
         if not name:
             return next(iter(self.tables.values()))
         if name not in self.tables:
@@ -133,7 +133,7 @@ class Library:
         return self.tables[name]
 
     def concordance(self, name: str) -> Concordance | None:
-        """The sentences of a table's words, or None without a text; made once."""
+        """The concordance of a table, made once; None without a text."""
         if self.corpus is None:
             return None
         with self._lock:
@@ -142,10 +142,10 @@ class Library:
             return self._concordances[name]
 
     def warm_up(self) -> None:
-        """Make ahead what the first questions need; whoever asks for it hears what fails."""
+        """Compute in advance what the first requests need; errors are left to these requests."""
         for number, table in enumerate(self.tables.values()):
             with suppress(WordstillError):
-                # Maps of several tables at once would all be late.
+                # Only the first map, because several at once would all be slow.
                 if not number:
                     table.maps.look(self.method)
                 _ = table.vectors.unit
@@ -156,7 +156,7 @@ class Library:
 
 
 def bounded(number: int, most: int) -> int:
-    """A number of answers, at most so many."""
+    """A requested number of answers, limited to ``most``."""
     if number < 1:
         raise UsageError(f"Expected a number from 1 to {most}, got {number}.")
     return min(number, most)
@@ -172,7 +172,7 @@ def read_scores(path: Path) -> dict[str, Any]:
 
 
 def find_scores(tables: Sequence[Path]) -> Path | None:
-    """The evaluation nearest to some tables: in a table's folder, or in one of the two folders above it."""
+    """The evaluation of some tables: in a table's folder, or in one of the two folders above it."""
     for table in tables:
         for folder in (table, *table.resolve().parents[:2]):
             if (folder / FILE_NAME).is_file():

@@ -1,4 +1,4 @@
-"""What a word means in parts of the text: its senses, its uses in each group, and what changed between two groups."""
+"""Endpoints for meaning: senses of a word, its uses by group, and change between groups."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from wordstill.vectors.folds import with_folds
 NEIGHBORS = 8
 USES = 3
 PERMUTATIONS = 999
-"""Enough for a false discovery rate, few enough for an answer while one waits."""
+"""Enough for a false discovery rate, few enough for a quick answer."""
 NO_GROUPS = "Groups come from the text: wordstill prepare TEXT --group FIELD, then wordstill distill."
 
 
 class Meanings:
-    """Senses and change. A method is an endpoint; its parameters are those of the address."""
+    """Endpoints for senses and change; a method's parameters are those of the address."""
 
     def __init__(self, library: Library) -> None:
         self.library = library
 
     def senses(self, word: str, table: str = "") -> WordSenses:
-        """The senses of a word: their shares, nearest words, typical sentences, and how often each group has them."""
+        """The senses of a word: shares, nearest words, typical sentences, and counts by group."""
         loaded = self.library.table(table)
         word = loaded.spelled(word)
         senses = loaded.senses
@@ -34,7 +34,7 @@ class Meanings:
             return WordSenses(loaded.name, word, 0, 0, 0.0, [], [], why)
         found = senses.of(word)
         concordance = self.library.concordance(loaded.name)
-        # The places of kept uses are those of one text.
+        # Kept uses refer to the text of the table only.
         corpus = None if concordance is None or concordance.states is None else concordance.corpus
         uses = [[] for _ in found.senses] if corpus is None else senses.sentences(found, corpus, USES)
         by_group = {} if corpus is None else found.by_group(corpus)
@@ -53,7 +53,7 @@ class Meanings:
         return WordSenses(loaded.name, word, kept, total, round(found.strength, 4), list(by_group), shown, note)
 
     def timeline(self, word: str, table: str = "") -> Timeline:
-        """A word in each group of the text: how often, how far from the first group, and its nearest words there."""
+        """A word in each group of the text: frequency, distance from the first group, and nearest words."""
         loaded = self.library.table(table)
         word = loaded.spelled(word)
         vectors = loaded.vectors
@@ -93,7 +93,7 @@ class Meanings:
             raise UsageError(f"{loaded.name} has no groups to compare. {NO_GROUPS}")
         pair = before or groups[0], after or groups[-1]
         found = change(loaded.vectors, *pair, permutations=PERMUTATIONS, seed=self.library.seed)
-        # Marks and numbers move too, which nobody asks about.
+        # Without punctuation and numbers, which change too.
         worded = [each for each in found.words if any(map(str.isalpha, each.word))]
         words = [_changed(loaded, each, pair) for each in worded[: bounded(topn, MOST_ANSWERS)]]
         return Changed(loaded.name, *pair, len(found.words), found.too_rare, words, found.reason)

@@ -1,6 +1,6 @@
-"""The page inside a notebook: one frame that holds everything, so it works offline and in a saved notebook.
+"""The page in a notebook: one self-contained frame, which works offline and in a saved notebook.
 
-Where anywidget is installed, Python also knows what is chosen there.
+If anywidget is installed, Python can read and set the chosen word.
 """
 
 from __future__ import annotations
@@ -21,22 +21,22 @@ if TYPE_CHECKING:
     from wordstill.vectors.table import AnyPath, WordVectors
 
 MOST_BYTES = 8_000_000
-"""A notebook keeps the page in its file, so it is smaller than that of ``--html``."""
+"""The page is saved in the notebook file, so it is smaller than that of ``--html``."""
 MEANING_WORDS = 200
 SANDBOX = "allow-scripts allow-downloads"
-"""The frame has an origin of its own, and can reach nothing of the notebook."""
+"""The frame has its own origin and no access to the notebook."""
 
 
 class Notebook:
-    """A page that a notebook shows when it is the last line of a cell.
+    """A page that a notebook displays if it is the last line of a cell.
 
-    With the extra ``notebook``, `word` is the word that the page shows and `words` those of the lasso.
+    With the extra ``notebook``, `word` is the word on the page, and `words` are those selected with the lasso.
 
     Args:
         vectors: The table.
         text: A prepared text to show sentences from.
-        layout: How the map is computed; PCA by default, because a cell should not take minutes.
-        height: Of the frame, in pixels.
+        layout: Layout of the map; PCA by default, because a cell should not take minutes.
+        height: Height of the frame in pixels.
     """
 
     def __init__(
@@ -48,12 +48,12 @@ class Notebook:
 
     @cached_property
     def page(self) -> bytes:
-        """The page, cut to the most frequent words where the whole table would be too large."""
+        """The page, with the most frequent words only if the whole table would be too large."""
         return make_page(self.library, MOST_BYTES, MEANING_WORDS)[0]
 
     @property
     def _text(self) -> str:
-        # As an address (data:) it could have two million characters at most: browsers show nothing of a longer one.
+        # Not as a data: address, because browsers limit these to two million characters.
         return self.page.decode()
 
     @cached_property
@@ -64,7 +64,7 @@ class Notebook:
 
     @property
     def word(self) -> str:
-        """The word that the page shows; set it to show another one."""
+        """The word on the page; set it to show another one."""
         return str(self._widget.word)
 
     @word.setter
@@ -73,11 +73,11 @@ class Notebook:
 
     @property
     def words(self) -> list[str]:
-        """The words that were last chosen with the lasso."""
+        """The words last selected with the lasso."""
         return list(self._widget.words)
 
     def _repr_mimebundle_(self, **choice: Any) -> Any:
-        """The widget; a notebook adds the frame below to it, and shows that where there is no kernel."""
+        """The widget; a notebook adds the HTML below, which it shows without a kernel."""
         return self._widget._repr_mimebundle_(**choice) if find_spec("anywidget") else {}
 
     def _repr_html_(self) -> str:
@@ -89,7 +89,7 @@ class Notebook:
 
 @cache
 def _widget_class() -> Any:
-    """A frame with the page in it, whose word and chosen words can be read and set from Python."""
+    """A widget with the page, whose word and selected words can be read and set from Python."""
     import anywidget
     import traitlets
 

@@ -1,4 +1,4 @@
-"""The page as one file that needs no server and no network: the script, the tables as int8, a map, some sentences."""
+"""The page as one offline file: the script, tables as int8, a map, and some sentences."""
 
 from __future__ import annotations
 
@@ -31,30 +31,30 @@ from wordstill.vectors.table import WordVectors
 
 MOST_BYTES = 20_000_000
 SENTENCE_PART = 0.3
-"""Characters of all sentences together for each byte of the file; compressed they are about a third."""
+"""Total characters of sentences per byte of the file; compressed, they are about a third."""
 OTHER_BYTES_PER_WORD = 24
-"""About what a word takes beside its vector: spelling, count, place."""
+"""Approximate size of a word without its vector: spelling, count, coordinates."""
 SPARE_BYTES = 400_000
 LINES_PER_WORD = 8
 BLOCKS = 64
 FEWEST_WORDS = 100
 ITEM_ERRORS = 12
 MEANING_WORDS = 1_500
-"""Words of each table whose senses and groups are in the file: those that changed most, and the most frequent."""
+"""Number of words per table with senses and groups in the file: those that changed most, and the most frequent."""
 
 
 @dataclass(frozen=True)
 class Written:
-    """What was written."""
+    """What the file contains."""
 
     words: int
-    """Words of the largest table in the file."""
+    """Words of the largest table."""
     notes: list[str]
-    """What the file has less of than the server."""
+    """What was left out."""
 
 
 def write_page(library: Library, path: Path) -> Written:
-    """Write the page; a table that does not fit is cut to its most frequent words."""
+    """Write the page; of a table that does not fit, it has the most frequent words."""
     page, written = make_page(library)
     write_file(path, page)
     return written
@@ -93,7 +93,7 @@ def _notes(library: Library, kept: int, most_bytes: int) -> list[str]:
 
 
 def _rows(table: LoadedTable, kept: int) -> NDArray[np.int64]:
-    """The rows that the file holds: the most frequent of those on the map, in the order of the table."""
+    """The rows in the file: the most frequent words on the map, in the order of the table."""
     return np.sort(table.frequent[:kept])
 
 
@@ -109,7 +109,7 @@ def _page(library: Library, maps: dict[str, WordMap], texts: dict[str, Any], kep
         "contents": about,
         "loaded": [_words(answers, table, maps[table.name], _rows(table, kept)) for table in library.tables.values()],
         **texts,
-        "sentences_note": answers_note(library),
+        "sentences_note": sentences_note(library),
         "comparisons": [asdict(Answers(library).compare(*pair)) for pair in permutations(library.tables, 2)],
         "score_reply": asdict(ScoreAnswers(library).scores()),
         "item_errors": dict(_item_errors(library)),
@@ -118,8 +118,8 @@ def _page(library: Library, maps: dict[str, WordMap], texts: dict[str, Any], kep
     return _assembled(json.dumps({"content": _packed(content), "vectors": vectors}))
 
 
-def answers_note(library: Library) -> str | None:
-    """What the sentences of the file lack."""
+def sentences_note(library: Library) -> str | None:
+    """A note on the sentences that are not in the file."""
     if library.corpus is None:
         return "Sentences need the prepared text: wordstill explore TABLE --text STORE --html FILE."
     return "This file holds a few sentences for each word; wordstill explore shows all of them."
@@ -167,7 +167,7 @@ def _item_errors(library: Library) -> Iterator[tuple[str, Any]]:
 
 
 def _meanings(library: Library, table: LoadedTable, most: int) -> dict[str, Any]:
-    """Senses and groups of as many words, and the words that changed most."""
+    """Senses and groups of at most ``most`` words, and the words that changed most."""
     asked, vectors = Meanings(library), table.vectors
     replies: dict[str, Any] = {"senses": {}, "timelines": {}, "changed": None}
     words = [word for word in (vectors.words[row] for row in table.frequent.tolist()) if any(map(str.isalpha, word))]
@@ -184,7 +184,7 @@ def _meanings(library: Library, table: LoadedTable, most: int) -> dict[str, Any]
 
 
 def _sentences(library: Library, most: int) -> dict[str, Any] | None:
-    """Sentences with the places of words in them: at least one for each word, as far as there is room."""
+    """Sentences with the spans of words in them: at least one for each word, as far as they fit."""
     first = next(iter(library.tables.values()))
     concordance = library.concordance(first.name)
     if concordance is None:
@@ -211,7 +211,7 @@ def _sentences(library: Library, most: int) -> dict[str, Any] | None:
 
 
 def _chosen(concordance: Concordance) -> Iterator[int]:
-    """Sentences in an order that shows many different words early: one for each word of a block of the text."""
+    """Sentences in an order that covers many words early: one for each word of a block of the text."""
     corpus = concordance.corpus
     bounds = np.linspace(0, len(corpus.sentences) - 1, min(BLOCKS, len(corpus.sentences) - 1) + 1).astype(int)
     seen: set[int] = set()
@@ -231,7 +231,7 @@ def _chosen(concordance: Concordance) -> Iterator[int]:
 
 
 def _packed(content: Any) -> str:
-    # The zero time makes the same library give the same file.
+    # With a zero time, so that the same library gives the same file.
     return _text(gzip.compress(json.dumps(content, ensure_ascii=False).encode("utf-8", "replace"), 6, mtime=0))
 
 
@@ -240,7 +240,7 @@ def _text(data: bytes) -> str:
 
 
 def _assembled(data: str) -> bytes:
-    """The page with its style, script and data inside; the policy allows just these."""
+    """The page with its style, script and data inline; its content security policy allows only these."""
     folder = files("wordstill.explore") / "static"
     page, style, script, icon, notices = (
         folder.joinpath(name).read_text(encoding="utf-8")

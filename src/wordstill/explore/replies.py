@@ -1,4 +1,4 @@
-"""The replies of the page's server: one frozen dataclass each, as it is sent in JSON."""
+"""The replies of the page's server, as they are sent in JSON."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ class TableCard:
     dimensions: int
     has_counts: bool
     on_map: int
-    """How many of its words the map shows, the most frequent ones."""
+    """Number of its words on the map, the most frequent ones."""
     method: str | None
     teacher: str | None
     corpus_words: int | None
     has_folds: bool
-    """Whether it can be said how sure its neighbors are."""
+    """Whether the certainty of its neighbors can be computed."""
     has_senses: bool
-    """Whether occurrences were kept to find senses in."""
+    """Whether it has occurrences, to find senses in."""
     groups: list[str]
-    """Of its text, where it was distilled by group."""
+    """Groups of its text, if it was distilled by group."""
 
 
 @dataclass(frozen=True)
 class Contents:
-    """What the page is about."""
+    """The content of the page."""
 
     tables: list[TableCard]
     layouts: list[str]
-    """Maps that can be drawn; the first is the default."""
+    """Available layouts of the map; the first is the default."""
     lists: dict[str, list[str]]
     """Lists of words to color the map by."""
     has_text: bool
@@ -43,21 +43,21 @@ class Contents:
     has_scores: bool
     seed: int
     examples: list[str]
-    """Words to begin with."""
+    """Words to start with."""
 
 
 @dataclass(frozen=True)
 class MapData:
-    """A map: the arrays belong together, one entry per word."""
+    """A map, as parallel arrays with one entry per word."""
 
     table: str
     method: str
     done: bool
-    """False while it is computed; ask again for a later state."""
+    """False while it is being computed; ask again for a later state."""
     progress: float
     problem: str | None
     words: list[str]
-    """Empty where the caller has them (``places_only=1``)."""
+    """Empty with ``places_only=1``."""
     counts: list[int] | None
     x: list[float]
     y: list[float]
@@ -80,7 +80,7 @@ class Found:
 
     query: str
     words: list[Near]
-    """The score is 2 for the word itself, 1 for a beginning, 0 for a part; -1 for a near spelling."""
+    """The score is 2 for the word itself, 1 for a prefix, 0 for a substring, -1 for a similar spelling."""
 
 
 @dataclass(frozen=True)
@@ -89,39 +89,39 @@ class Standing:
 
     table: str
     word: str
-    """As the table writes it."""
+    """As spelled in the table."""
     count: int | None
     rank: int
-    """1 is the first row."""
+    """Row of the table, counted from 1."""
     neighbors: list[Near]
 
 
 @dataclass(frozen=True)
 class SureNear:
-    """A neighbor with what its cosine could be in another text of the same size, if it occurs in enough folds."""
+    """A neighbor with the interval of its cosine in another text of the same size, if it occurs in enough folds."""
 
     word: str
     score: float
     low: float | None
     high: float | None
     share: float | None
-    """Of resamples of the text in which it is among the nearest."""
+    """Share of resampled texts in which it is among the nearest."""
 
 
 @dataclass(frozen=True)
 class Sure:
-    """How sure the nearest words of a word are."""
+    """The nearest neighbors of a word, with their certainty."""
 
     table: str
     word: str
     neighbors: list[SureNear]
     note: str | None
-    """Why it cannot be said, and what to do."""
+    """Why it is unknown, and what to do."""
 
 
 @dataclass(frozen=True)
 class TypicalGroups:
-    """For each word of the map the group that uses it most for its size, or -1 where none stands out."""
+    """For each word on the map, the group that it is typical of, or -1."""
 
     table: str
     groups: list[str]
@@ -130,17 +130,17 @@ class TypicalGroups:
 
 @dataclass(frozen=True)
 class WordReport:
-    """A word in every loaded table; None where a table lacks it."""
+    """A word in every loaded table; None if a table lacks it."""
 
     word: str
     tables: dict[str, Standing | None]
     shared: dict[str, int]
-    """In how many of these tables each neighbor is among the nearest."""
+    """For each neighbor, the number of tables in which it is among the nearest."""
 
 
 @dataclass(frozen=True)
 class Sentences:
-    """Sentences behind a word, or behind the likeness of two."""
+    """Sentences with a word, or sentences that show why two words are similar."""
 
     word: str
     other: str | None
@@ -150,9 +150,9 @@ class Sentences:
     together: list[Line]
     """Sentences with both words."""
     alike: list[LinePair]
-    """Pairs of sentences, one with each word, that are most alike."""
+    """The most similar pairs of sentences, one with each word."""
     by_states: bool
-    """Whether the teacher's states of the two words were compared, or only the other words of the sentences."""
+    """Whether they were compared by the teacher's states of the two words, or by the other words of the sentences."""
     note: str | None
     """What is missing, and how to get it."""
 
@@ -171,9 +171,9 @@ class Sense:
     """One sense of a word."""
 
     label: str
-    """``bank|river``, by a near word; the word itself if it has one sense."""
+    """``bank|river``, with a nearby word; the word itself if it has one sense."""
     share: float
-    """Of the kept uses."""
+    """Share of the kept uses."""
     neighbors: list[Near]
     uses: list[Use]
     """The most typical sentences."""
@@ -188,11 +188,11 @@ class WordSenses:
     table: str
     word: str
     kept: int
-    """Uses that the senses were found in."""
+    """Number of kept uses."""
     total: int
     """Occurrences in the text."""
     strength: float
-    """Prediction strength of the first split in two: how well half of the uses predict the senses of the others."""
+    """Prediction strength of the first split into two senses."""
     groups: list[str]
     senses: list[Sense]
     note: str | None
@@ -207,7 +207,7 @@ class InGroup:
     per_million: float
     """Occurrences in a million words of the group."""
     distance: float | None
-    """From the first group; 0 is no change. None for the first, and where the word is too rare."""
+    """From the first group; 0 is no change. None for the first group, and if the word is too rare."""
     low: float | None
     high: float | None
     neighbors: list[Near]
@@ -215,7 +215,7 @@ class InGroup:
 
 @dataclass(frozen=True)
 class Timeline:
-    """A word in all groups of the text, in their order."""
+    """A word in all groups of the text, in order."""
 
     table: str
     word: str
@@ -229,13 +229,13 @@ class ChangedWord:
 
     word: str
     difference: float
-    """How much farther apart two of its uses are if they are of different groups; 0 is no change."""
+    """How much farther apart two uses are if they come from different groups; 0 is no change."""
     low: float
     high: float
     rate: float | None
-    """False discovery rate (q), where the groups have enough folds."""
+    """False discovery rate (q); None if the groups have too few folds."""
     counts: list[int]
-    """In both groups."""
+    """Occurrences in both groups."""
     before: list[str]
     """Its nearest words in the first group."""
     after: list[str]
@@ -252,7 +252,7 @@ class Changed:
     too_rare: int
     words: list[ChangedWord]
     note: str | None
-    """Why there are no false discovery rates."""
+    """Why there are no false discovery rates, if so."""
 
 
 @dataclass(frozen=True)
@@ -264,7 +264,7 @@ class Ranked:
 
 @dataclass(frozen=True)
 class OddOne:
-    """The word that is least like the mean of all, and how like it each one is."""
+    """The word least similar to the mean of all, and the similarity of each."""
 
     odd: str
     words: list[Near]
@@ -278,17 +278,17 @@ class Axis:
     high: list[str]
     words: list[Near]
     low_end: list[Near]
-    """The frequent words that lie farthest towards the low pole."""
+    """The frequent words farthest towards the low pole."""
     high_end: list[Near]
 
 
 @dataclass(frozen=True)
 class Moved:
-    """A word whose neighbors two tables do not share."""
+    """A word with different neighbors in two tables."""
 
     word: str
     overlap: float
-    """Share of its nearest words that both tables give it."""
+    """Share of its nearest neighbors that both tables have."""
     count: int | None
 
 
@@ -312,7 +312,7 @@ class TablesCompared:
 
 @dataclass(frozen=True)
 class Arrow:
-    """A pair of words on a plane: across along the mean difference of all pairs, up along what else varies most."""
+    """A word pair in 2D: along the mean difference of all pairs, and along the main direction of the rest."""
 
     first: str
     second: str
@@ -326,12 +326,12 @@ class Arrows:
 
     pairs: list[Arrow]
     missing: list[str]
-    """Words that the table lacks."""
+    """Words that are not in the table."""
 
 
 @dataclass(frozen=True)
 class PublishedScores:
-    """A row of a table of a paper."""
+    """A row of a paper's table."""
 
     source: str
     model: str
@@ -341,7 +341,7 @@ class PublishedScores:
 
 @dataclass(frozen=True)
 class Scores:
-    """An evaluation, as `wordstill evaluate --out` wrote it, with the papers' rows of its sets."""
+    """An evaluation, as written by `wordstill evaluate --out`, with published scores."""
 
     evaluation: dict[str, Any] | None
     titles: dict[str, str]
@@ -351,7 +351,7 @@ class Scores:
 
 @dataclass(frozen=True)
 class ItemError:
-    """A pair of a similarity set: the human rank, the table's rank (0 to 1), and their difference."""
+    """A pair of a similarity set: the human score, the cosine, and the difference of their ranks (0 to 1)."""
 
     first: str
     second: str
@@ -362,7 +362,7 @@ class ItemError:
 
 @dataclass(frozen=True)
 class WrongAnswer:
-    """A question of a set of analogies: a is to b as c is to expected, but the table says given."""
+    """An analogy question: a is to b as c is to ``expected``, but the table answers ``given``."""
 
     a: str
     b: str
@@ -373,10 +373,10 @@ class WrongAnswer:
 
 @dataclass(frozen=True)
 class ItemErrors:
-    """The items of a set that a table gets most wrong."""
+    """The items of a set on which a table is most wrong."""
 
     dataset: str
     pairs: list[ItemError]
-    """Ranked most unlike people."""
+    """By the size of the error."""
     answers: list[WrongAnswer]
     note: str | None

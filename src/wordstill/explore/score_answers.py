@@ -1,4 +1,4 @@
-"""The evaluation beside the tables, with the rows of papers, and the items that a table gets most wrong."""
+"""Endpoints for scores: an evaluation with published scores, and the items on which a table is most wrong."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from wordstill.explore.replies import ItemError, ItemErrors, PublishedScores, Sc
 from wordstill.vectors.table import WordVectors
 
 QUESTIONS = 300
-"""Of a set of analogies, so many are asked to find wrong answers."""
+"""Analogy questions to try, to find wrong answers."""
 
 
 class ScoreAnswers:
-    """Scores. A method is an endpoint; its parameters are those of the address."""
+    """Endpoints for scores; a method's parameters are those of the address."""
 
     def __init__(self, library: Library) -> None:
         self.library = library
 
     def scores(self) -> Scores:
-        """The evaluation that was loaded, with the rows of the papers."""
+        """The loaded evaluation, with published scores."""
         if self.library.scores is None:
             note = "No evaluation was found. Make one: wordstill evaluate TABLE --out TABLE, then open the page again."
             return Scores(None, {}, [], note)
@@ -40,8 +40,8 @@ class ScoreAnswers:
         return Scores(evaluation, {name: title(name) for name in sets}, rows, None)
 
     def errors(self, dataset: str, table: str = "", limit: int = 20) -> ItemErrors:
-        """The pairs that a table ranks most unlike people, or the questions that it answers wrong."""
-        # A path would be read as a file of one's own, which this page must never do.
+        """The pairs that a table ranks most differently from people, or the questions that it answers wrong."""
+        # The page must never read files by path.
         if dataset not in DATASETS:
             raise unknown_name("data set", dataset, DATASETS)
         vectors, most = self.library.table(table).vectors, bounded(limit, MOST_ANSWERS)
@@ -71,7 +71,7 @@ def _misranked(vectors: WordVectors, task: SimilarityTask, most: int) -> list[It
 
 
 def _wrong_answers(vectors: WordVectors, task: AnalogyTask, most: int) -> list[WrongAnswer]:
-    """Wrong answers to some questions from all over the set."""
+    """Wrong answers to a sample of questions."""
     asked = [tuple(word.lower() for word in question) for question in task.dataset.content.words]
     known = [question for question in asked if all(word in vectors for word in question)]
     some = known[:: max(1, len(known) // QUESTIONS)]

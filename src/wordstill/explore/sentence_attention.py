@@ -1,4 +1,4 @@
-"""The attention of BERT + skip-gram over a sentence: how much each word draws on each of its neighbors."""
+"""The attention of BERT + skip-gram in a sentence: the weight of each word's neighbors."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ PARTS = ("center", "lengths", "offset", "projection")
 
 
 class Attention(NamedTuple):
-    """The words of a sentence that the table has, and the weights of their neighbors."""
+    """The words of a sentence that the table has, and their attention weights."""
 
     words: list[str]
     weights: NDArray[np.float64]
-    """[n, n] of the word of a row over the words of the columns; a row sums to 1, or to 0 without a neighbor."""
+    """[n, n] weights of the columns for the word of each row; a row sums to 1, or to 0 without neighbors."""
 
 
 def attend(table: WordVectors, path: Path, sentence: str, teacher: str | None = None) -> Attention:
     r"""The weights :math:`a_{ij} = \mathrm{softmax}_j(v_j \cdot (A h_i + b))` of the neighbors j of each word i.
 
     Args:
-        table: The vectors, made by a method that learns attention.
-        path: Their folder, which holds the projection.
-        sentence: Read by the teacher as a whole.
-        teacher: The model; None takes the one that the table names.
+        table: Vectors made by a method that learns attention.
+        path: Their folder, with the projection.
+        sentence: The sentence, which the teacher reads as a whole.
+        teacher: The model; None takes the one recorded in the table.
 
     Raises:
         UsageError: The folder has no attention, or the model would have to be downloaded.
@@ -66,7 +66,7 @@ def attend(table: WordVectors, path: Path, sentence: str, teacher: str | None = 
 
 
 def _inside(places: NDArray[np.int64], settings: dict[str, Any]) -> NDArray[np.bool_]:
-    """[n, n] which words are in the window of which."""
+    """[n, n] which words of the columns are in the window of the word of the row."""
     left, right = settings["window"], settings["window"] if settings["right"] is None else settings["right"]
     apart = places[None, :] - places[:, None]
     near: NDArray[np.bool_] = (apart >= -left) & (apart <= right) & ((apart != 0) | bool(settings["self_weight"]))

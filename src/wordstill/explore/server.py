@@ -1,4 +1,4 @@
-"""The server of the page: loopback only, its own Host only, GET only, and nothing that the page did not bring along."""
+"""The server of the page: loopback only, its own Host only, GET only, and a strict content security policy."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 @dataclass(frozen=True)
 class Endpoint:
-    """A question that can be asked under ``/api``."""
+    """An endpoint under ``/api``."""
 
     name: str
     ask: Callable[..., Any]
@@ -72,7 +72,7 @@ class Endpoint:
 
     @classmethod
     def all_of(cls, library: Library) -> list[Endpoint]:
-        """All of a library, in the order of the classes."""
+        """All endpoints of a library, in the order of the classes."""
         asks = [
             (name, getattr(kind(library), name))
             for kind in ANSWERS
@@ -82,7 +82,7 @@ class Endpoint:
         return [cls(name, ask, dict(inspect.signature(ask, eval_str=True).parameters)) for name, ask in asks]
 
     def arguments(self, given: dict[str, str]) -> dict[str, Any]:
-        """The parameters of an address as arguments, of their types."""
+        """The parameters of a request, converted to their types."""
         if strange := sorted(set(given) - set(self.parameters)):
             known = ", ".join(self.parameters) or "none"
             raise UsageError(f"/api/{self.name} has no parameter {strange[0]!r}. Known: {known}.")
@@ -95,7 +95,7 @@ class Endpoint:
         return arguments
 
     def described(self) -> dict[str, Any]:
-        """What it answers, its parameters, and the type of the reply."""
+        """Its description, parameters, and type of reply."""
         reply = inspect.signature(self.ask, eval_str=True).return_annotation
         return {
             "address": f"/api/{self.name}",
@@ -113,7 +113,7 @@ class Endpoint:
 
 
 def describe(library: Library) -> dict[str, Any]:
-    """The whole API: its endpoints, and the fields of every kind of reply."""
+    """The whole API: endpoints, and the fields of all replies."""
     endpoints = Endpoint.all_of(library)
     shapes: dict[str, dict[str, str]] = {}
     for endpoint in endpoints:
@@ -124,7 +124,7 @@ def describe(library: Library) -> dict[str, Any]:
 
 
 def make_app(library: Library, hosts: set[str]) -> App:
-    """The application; it answers only requests whose Host header is one of ``hosts``."""
+    """The application, which answers only requests with one of ``hosts`` as their Host header."""
     endpoints = {endpoint.name: endpoint for endpoint in Endpoint.all_of(library)}
     folder = files("wordstill.explore") / "static"
     content = {path: (folder.joinpath(name).read_bytes(), kind) for path, (name, kind) in STATIC.items()}
@@ -156,7 +156,7 @@ def make_app(library: Library, hosts: set[str]) -> App:
 
 
 def guarded(app: App, hosts: set[str]) -> App:
-    """The same application behind the rules of this server: Host, verb, origin, length, headers, no traceback."""
+    """The same application with the server's rules: Host, method, origin, length, headers, no traceback."""
 
     async def guard(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -185,12 +185,12 @@ def guarded(app: App, hosts: set[str]) -> App:
 def reply(content: Any, status: int = 200) -> Response:
     """Data as JSON."""
     text = json.dumps(content, default=_plain, ensure_ascii=False, separators=(",", ":"))
-    # A word may be a lone surrogate, which UTF-8 has no bytes for.
+    # A word may be a lone surrogate, which cannot be encoded as UTF-8.
     return Response(text.encode("utf-8", "replace"), status, media_type="application/json")
 
 
 def bind(port: int) -> socket.socket:
-    """A socket on the loopback address: of this port, or of the next one that is free."""
+    """A socket on the loopback address, with this port or the next free one."""
     for number in range(port, min(port + PORTS_TRIED, 65_536)):
         bound = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
         bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
