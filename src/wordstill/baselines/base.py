@@ -1,4 +1,4 @@
-"""What every baseline shares: the words it reads, its interface, and its progress."""
+"""Base of all baselines: the text they read, their interface, and progress."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class WordText:
     ) -> None:
         self.corpus, self.vocabulary, self.trees = corpus, vocabulary, trees
         ids = vocabulary.word_ids(corpus)
-        # Larger ids are of words that occur in phrases only.
+        # Larger ids are of words that are only in phrases.
         self._ids = np.where(ids < len(vocabulary), ids, -1)
         self._bounds = _paragraph_groups(corpus, stretch_forms)
         self.occurring = np.zeros(len(vocabulary), dtype=bool)
@@ -103,14 +103,14 @@ Epochs: TypeAlias = Annotated[int, Range(1, 1_000_000)]
 
 @dataclass(frozen=True)
 class Training(Config):
-    """Settings of a training that do not depend on the method."""
+    """Training settings that do not depend on the method."""
 
     seed: Annotated[int, SEEDS] = 0
     """Random seed; the same seed gives the same vectors with one worker on a CPU."""
     workers: Annotated[int, Range(1, 1_024)] = 1
-    """Threads of the methods that gensim trains; with several, results differ from run to run."""
+    """Threads for methods trained by gensim; with several, results differ from run to run."""
     device: str = "auto"
-    """Where the other methods compute: ``auto``, ``cpu``, ``cuda`` or ``cuda:1``."""
+    """Device of the other methods: ``auto``, ``cpu``, ``cuda`` or ``cuda:1``."""
     progress: bool = False
     """Show a bar with the loss and the time left."""
 
@@ -130,7 +130,7 @@ class Baseline(Configurable, ABC):
 
     Attributes:
         config_type: Every one has ``dim`` and ``epochs``.
-        package: The package that trains; its version is part of the provenance.
+        package: The package that trains it; its version is recorded in the provenance.
         needs_trees: Whether it reads the dependency trees of the text.
     """
 
@@ -146,18 +146,18 @@ class Baseline(Configurable, ABC):
         """Train on a text.
 
         Raises:
-            TrainingError: The loss is not finite any more.
+            TrainingError: The loss is no longer finite.
         """
 
     def meter(self, total: int, unit: str, rate: float | None = None) -> Meter:
-        """The progress bar of this training."""
+        """The progress meter of this training."""
         return Meter(self.name.partition(".")[0], total, unit, rate, show=self.training.progress)
 
 
 class Meter:
-    """The progress of a training: a count out of the total of all epochs, and a bar with the mean loss.
+    """The progress of a training over all epochs, with a bar that shows the mean loss.
 
-    With a learning rate, a loss that is not finite is refused.
+    If a learning rate is given, a non-finite loss is an error.
     """
 
     def __init__(self, title: str, total: int, unit: str, rate: float | None, *, show: bool) -> None:
@@ -182,10 +182,10 @@ class Meter:
         return min(1.0, self.done / max(1, self.total))
 
     def advance(self, amount: int, loss: Any = 0.0, examples: int = 0) -> None:
-        """Count more, and show the mean loss of the latest examples from time to time: that waits for a GPU.
+        """Advance the count; from time to time, show the mean loss of recent examples, which waits for a GPU.
 
         Raises:
-            TrainingError: The loss is not finite any more.
+            TrainingError: The loss is no longer finite.
         """
         self.done += amount
         self._bar.update(amount)

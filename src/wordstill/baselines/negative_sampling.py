@@ -1,4 +1,4 @@
-"""Negative sampling: the table of what is predicted, its negatives, its loss by a query, and its step."""
+"""Negative sampling: a table of targets with its negatives, loss and steps."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from wordstill.methods.learning.rows import RowOptimizer, RowTable
 
 
 class PredictedTable:
-    r"""Rows that queries predict by negative sampling.
+    r"""A table of targets, which queries predict by negative sampling.
 
     .. math:: \ell(q, t) = \log(1 + e^{-q \cdot u_t}) + \sum_{n \sim \mathrm{noise}, n \ne t} \log(1 + e^{q \cdot u_n})
 
     Args:
         counts: How often each row is a target [R]; negatives are drawn by a power of it.
-        dim: Size of a row; rows begin at zero.
-        noise_power: That power.
+        dim: Size of a row; rows are initially zero.
+        noise_power: The power.
         negatives: Negatives for each target.
         optimizer: How rows are updated.
         generator: Draws the negatives; the table is on its device.
@@ -44,7 +44,7 @@ class PredictedTable:
         """Negatives of some targets [T, N]."""
         shape = (targets, self.negatives)
         points = torch.rand(shape, dtype=torch.float64, device=self.generator.device, generator=self.generator)
-        # The last bound can fall short of 1 by rounding.
+        # The last bound can be below 1 by rounding.
         return torch.searchsorted(self._cumulative, points, right=True).clamp_(max=len(self._cumulative) - 1)
 
     def learn(
@@ -57,15 +57,15 @@ class PredictedTable:
         scale: float = 1.0,
         row_limit: float | None = None,
     ) -> tuple[Tensor, Tensor]:
-        """Update the rows, and return the summed loss and its gradients by the queries [T, dim].
+        """Update the rows; returns the summed loss and its gradients with respect to the queries [T, dim].
 
         Args:
             queries: [T, dim].
-            targets: The row that each predicts [T].
-            negatives: Rows that it does not [T, N].
+            targets: Target row of each query [T].
+            negatives: Negative rows of each query [T, N].
             rate: The learning rate.
-            scale: Factor of the gradients, those of queries too.
-            row_limit: A row that is named more often steps by so many mean gradients.
+            scale: Factor of all gradients.
+            row_limit: A row that occurs more often steps by this many mean gradients instead of the sum.
         """
         loss, coefficients, slots = prediction_losses(self.table, queries, targets, negatives)
         coefficients = scale * coefficients
@@ -79,7 +79,7 @@ class PredictedTable:
 def prediction_losses(
     table: RowTable, queries: Tensor, targets: Tensor, negatives: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Summed loss, its derivatives by the scores [T, 1 + N], and the rows these are of [T, 1 + N]."""
+    """Summed loss, its derivatives with respect to the scores [T, 1 + N], and their rows [T, 1 + N]."""
     slots = torch.cat([targets[:, None], negatives], dim=1)
     scores = table.scores(queries, slots)
     drawn = (negatives != targets[:, None]).to(scores.dtype)
@@ -88,7 +88,7 @@ def prediction_losses(
 
 
 def row_shares(slots: Tensor, limit: float) -> Tensor:
-    """Factor for the gradient of each slot, so that no row gets more than ``limit`` gradients in all."""
+    """Factor for the gradient of each slot that limits every row to ``limit`` mean gradients."""
     _, place, counts = torch.unique(slots, return_inverse=True, return_counts=True)
     shares: Tensor = (limit / counts).clamp(max=1.0)
     return shares[place]

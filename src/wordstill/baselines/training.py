@@ -1,4 +1,4 @@
-"""From text to baselines' word vectors: the library call behind ``wordstill train``."""
+"""Training baselines on text: the library call behind ``wordstill train``."""
 
 from __future__ import annotations
 
@@ -50,21 +50,20 @@ BASELINES: Registry[type[Baseline]] = Registry(
 
 @dataclass(frozen=True)
 class TrainConfig(Config):
-    """Settings of a training: baselines, vocabulary, and how text is prepared."""
+    """Settings of `train`: baselines, vocabulary, and how text is prepared."""
 
     methods: tuple[str, ...] = ("skipgram",)
-    """What to train, for example ``skipgram`` or ``glove:window=5,dim=100``."""
+    """Baselines with settings, for example ``skipgram`` or ``glove:window=5,dim=100``."""
     dim: Annotated[int | None, Range(1)] = None
-    """Size of the vectors of all methods; None takes each one's own."""
+    """Size of the vectors for all methods; None takes each method's default."""
     epochs: Annotated[int | None, Range(1)] = None
-    """How often the text is read, for all methods; None takes each one's own."""
+    """Passes over the text for all methods; None takes each method's default."""
     vocabulary: VocabularyConfig = field(default_factory=VocabularyConfig)
     prepare: PrepareConfig = field(default_factory=PrepareConfig)
-    """How text that is not a store yet is prepared."""
+    """How to prepare text that is not a store."""
     training: Training = field(default_factory=Training)
     trees: tuple[str, ...] = ()
-    """CoNLL-U files with the dependency trees of the text, for ``deps`` and ``syngcn``; by default the inputs, where
-    these are such files."""
+    """CoNLL-U files with the text's dependency trees (``deps``, ``syngcn``); by default the inputs'."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -83,21 +82,21 @@ def train(
 
     Args:
         inputs: A prepared store, or text files, folders and globs of them, which are prepared first.
-        out: Folder for the result; None keeps it in memory. With one method it is the artifact itself, with several
-            it has a folder for each. Until it is complete, the work is in ``OUT.partial``: the prepared text and the
-            tables of finished methods, from which an interrupted run resumes.
-        methods: What to train, by default ``skipgram``.
-        config: All settings, those of ``methods`` too.
-        overwrite: Replace an existing result, and discard an interrupted run.
+        out: Folder for the result; None keeps it in memory. With one method, it is the table; with several, it has a
+            folder for each. Until it is complete, the prepared text and the tables of finished methods are in
+            ``OUT.partial``, and a stopped run resumes from there.
+        methods: Baselines with settings, by default ``skipgram``.
+        config: All settings, including the methods.
+        overwrite: Replace an existing result, and discard a stopped run.
 
     Returns:
-        The tables by label: the method's name, with the settings that were given.
+        The tables by label: the method's name, with the given settings.
 
     Raises:
-        UsageError: A setting is wrong or given twice, there are no trees for a method that needs them, the output
+        UsageError: A setting is invalid or given twice, there are no trees for a method that needs them, the output
             exists, or another run is writing it.
         DataError: The text or a store cannot be read, a stopped run had other settings, or the disk is full.
-        TrainingError: Training has diverged.
+        TrainingError: Training diverged.
 
     Example:
         >>> from wordstill.baselines import train
@@ -110,7 +109,7 @@ def train(
         raise UsageError(
             "methods= cannot be combined with config=, which has its own. Set it in the TrainConfig, or omit config=."
         )
-    # A device or a package that cannot be used is refused before the text is prepared.
+    # A device or package that cannot be used is reported before the text is prepared.
     choose_device(config.training.device)
     specs = read_baselines(config.methods, dim=config.dim, epochs=config.epochs)
     _refuse_missing(specs)
@@ -135,7 +134,7 @@ def _train_all(
     *,
     keep: bool,
 ) -> dict[str, WordVectors]:
-    """The tables by label; a run that is resumed finds those that are kept."""
+    """The tables by label; a resumed run loads those that are finished."""
     training = config.training
     corpus = open_or_prepare(inputs, config.prepare, work, progress=training.progress)
     vocabulary = Vocabulary.build(corpus, config.vocabulary)
@@ -162,7 +161,7 @@ def _train_all(
 def train_on_corpus(
     corpus: Corpus, vocabulary: Vocabulary, spec: Configured[Baseline], training: Training, trees: Sequence[Path] = ()
 ) -> WordVectors:
-    """Train one baseline, as `read_baselines` gives it, on a prepared text and, if it needs them, its trees."""
+    """Train one baseline (from `read_baselines`) on a prepared text, with its trees if needed."""
     text = WordText(corpus, vocabulary, trees=trees)
     if not text.words:
         raise DataError(
@@ -187,12 +186,12 @@ def train_on_corpus(
 def read_baselines(
     texts: Sequence[str], *, dim: int | None = None, epochs: int | None = None
 ) -> list[Configured[Baseline]]:
-    """What the user asked for, such as ``glove``, ``skipgram:window=10,dim=100`` or ``skipgram:window=5|10``.
+    """Parse specs such as ``glove``, ``skipgram:window=10,dim=100`` or ``skipgram:window=5|10``.
 
-    ``dim`` and ``epochs`` are those of all of them; None leaves it to each.
+    ``dim`` and ``epochs`` are for all of them; None takes each method's default.
 
     Raises:
-        UsageError: A name, setting or value is unknown, or the same is asked for twice.
+        UsageError: A name, setting or value is unknown, or a method is given twice.
     """
     common = {"dim": dim, "epochs": epochs}
     parts = [f"{key}={value}" for key, value in common.items() if value is not None]
@@ -225,7 +224,7 @@ def _trees(
 
 
 def _tree_facts(trees: Sequence[Path]) -> dict[str, Any]:
-    """What trees are read, to tell whether a resumed run is about the same."""
+    """The hashes of the tree files, to record and to compare when resuming."""
     return {"trees": {path.name: sha256_of(path) for path in trees}} if trees else {}
 
 

@@ -1,4 +1,4 @@
-"""Distillation methods, one file each, their registry, and how users write them: ``x2static:preset=paper``."""
+"""Distillation methods, one per file; their registry, and parsing specs such as ``x2static:preset=paper``."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class MethodRequest(Configured[Method]):
     """A method with its settings, before the teacher's layers are known."""
 
     layers: str | None = None
-    """The layers as given, which end the label; None takes the last."""
+    """The layers as given, at the end of the label; None takes the last."""
 
     def specs(self, depth: int) -> list[MethodSpec]:
         """The method for each layer of a teacher whose last layer has this number."""
@@ -46,19 +46,19 @@ class MethodRequest(Configured[Method]):
 
 
 def read_specs(texts: Sequence[str], methods: Registry[type[Method]], depth: int) -> list[MethodSpec]:
-    """Read what the user asked for; a setting ``layer`` with several layers gives one method for each.
+    """Parse specs of methods; a setting ``layer`` with several layers gives one method for each.
 
-    Labels are fit for names of folders: ``still``, ``ase-subword-max-layer-2``. The teacher's last layer has
-    the number ``depth``.
+    Labels can name folders: ``still``, ``ase-subword-max-layer-2``. ``depth`` is the number of the teacher's last
+    layer.
 
     Raises:
-        UsageError: A name, setting or value is unknown, or the same is asked for twice.
+        UsageError: A name, setting or value is unknown, or a method is given twice.
     """
     return resolve_specs(parse_specs(texts, methods), methods, depth)
 
 
 def parse_specs(texts: Sequence[str], methods: Registry[type[Method]]) -> list[MethodRequest]:
-    """The first half of `read_specs`, without a teacher: refuses what is wrong whatever its layers."""
+    """The first half of `read_specs`, without a teacher: finds errors that do not depend on its layers."""
     return configure_all(texts, methods, lambda text: [_request(each, methods) for each in each_of_grid(text)])
 
 

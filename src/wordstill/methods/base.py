@@ -1,4 +1,4 @@
-"""The contracts of observers, which see the teacher's states, and of methods, which make a table of them."""
+"""The interfaces of observers, which see the teacher's states, and of methods, which make a table from them."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ from wordstill.vectors.folds import Folds
 from wordstill.vectors.sentences import sif
 
 Length = Literal["sentence", "unit", "raw"]
-"""``sentence``: how much a word counts in a sentence, so that a plain mean of rows is a good sentence vector;
-``unit``: nothing, all are 1; ``raw``: whatever the method gives. No cosine between words depends on it."""
+"""Lengths of rows. ``sentence``: the weight of each word in a sentence, so that a plain mean of rows is a good sentence
+vector; ``unit``: one; ``raw``: as the method computes them. Cosines between words are the same."""
 PLAIN_FREQUENCY, NORMED_FREQUENCY = 3e-4, 1e-3
-"""Frequencies of words that count half; chosen on development halves of sentence sets."""
+"""Frequencies at which a word has half the weight of a rare one; chosen on development halves of sentence sets."""
 CELLS_AT_ONCE = 1 << 12
 CellRows = Callable[[slice, Tensor], Tensor]
-"""Rows [n, dim] of some cells, given which they are and the words [n] that they belong to."""
+"""Rows [n, dim] of a range of cells, given the word of each [n]."""
 
 
 @dataclass(frozen=True)
 class RunContext:
-    """The run that a method is part of, known before the first batch."""
+    """Facts about a run that its methods know before the first batch."""
 
     vocabulary: Vocabulary
     width: int
@@ -48,35 +48,35 @@ class RunContext:
     words: int = 1
     """Words of the running text."""
     epochs: int = 1
-    """How often it will be read."""
+    """Passes over the text."""
     keeps_best: bool = False
     """Early stopping: methods that learn are scored after each epoch, and the best table is kept."""
     scored: int = 0
-    """How often they are scored in all, after epochs and between."""
+    """Total number of scores, after and during epochs."""
     length: Length = "raw"
-    """What the lengths of rows say."""
+    """The lengths of rows."""
     texts: int = 1
-    """How many texts the teacher reads each time: sentences or paragraphs."""
+    """Number of texts that the teacher reads in an epoch: sentences or paragraphs."""
     cells: Cells | None = None
-    """Parts of the text whose rows are kept as well."""
+    """The words in folds that get rows too."""
     make_cells: TableMaker | None = None
-    """Makes tables of cells; None takes memory of the device."""
+    """Makes tables for cells; None allocates them on the device."""
 
     whole: RunContext | None = None
-    """The run that a snapshot is taken of; None for a run itself."""
+    """For a snapshot: the whole run."""
 
     @cached_property
     def unseen(self) -> NDArray[np.int64]:
-        """Ids of the words of the vocabulary that never occur in the text, also not after a snapshot."""
+        """Ids of the vocabulary's words that never occur in the whole text."""
         return np.flatnonzero(self.vocabulary.counts == 0) if self.whole is None else self.whole.unseen
 
     def so_far(self, counts: NDArray[np.int64], words: int) -> RunContext:
-        """The run when so many words are read, and words of the vocabulary have occurred so often [V]."""
+        """The same run after so many words, with the counts of the vocabulary's words so far [V]."""
         return replace(self, vocabulary=self.vocabulary.counted(counts), words=words, whole=self)
 
 
 class Observer(Configurable, ABC):
-    """What looks at the teacher's states in a run, and can be saved, restored and merged part by part.
+    """Observes the teacher's states in a run; can be saved, restored and merged.
 
     Args:
         config: Its settings.
@@ -96,55 +96,51 @@ class Observer(Configurable, ABC):
 
     @property
     def layers(self) -> tuple[int, ...]:
-        """The layers of the teacher that it looks at: the one of its settings by default."""
+        """The teacher's layers that it observes; by default the one in its settings."""
         return (self.config.layer,)
 
     def isolated_words(self) -> NDArray[np.int64]:
-        """Ids of the words that the teacher is to read in isolation, outside any text. None by default."""
+        """Ids of the words that the teacher should read in isolation; by default none."""
         return np.empty(0, dtype=np.int64)
 
     @property
     def prompt(self) -> str | None:
-        """A text in which the teacher reads its isolated words once more, with ``{}`` in the word's place."""
+        """A prompt in which the teacher also reads the isolated words, with ``{}`` in place of the word."""
         return None
 
     def observe(self, states: WordStates) -> None:
-        """Learn from a batch of running text; called only if it reads text."""
+        """Observe a batch of running text; called only if it reads text."""
         raise NotImplementedError(f"{type(self).__name__} reads text, but has no observe")
 
     def observe_isolated(self, states: WordStates) -> None:
-        """Learn from a batch of isolated words, each a text of its own; called only if there are some.
+        """Observe a batch of isolated words, each a text of its own; called only if it asked for some.
 
-        There can be words that only others asked for.
+        The batch may have words that only other observers asked for.
         """
         raise NotImplementedError(f"{type(self).__name__} has isolated words, but no observe_isolated")
 
     def observe_prompted(self, states: WordStates) -> None:
-        """Learn from a batch of isolated words, each the only word of a sentence that is the prompt."""
+        """Observe a batch of isolated words in the prompt; each text has only that word."""
         raise NotImplementedError(f"{type(self).__name__} has a prompt, but no observe_prompted")
 
     def status(self) -> str:
-        """A few words for the progress bar, such as the loss; empty by default."""
+        """A short status for the progress bar, such as the loss; empty by default."""
         return ""
 
     def verify(self) -> None:
-        """Refuse numbers that have diverged.
-
-        Raises:
-            TrainingError: They have.
-        """
+        """Raise a `TrainingError` if its numbers have diverged."""
 
     def memory(self) -> int:
-        """Bytes that it keeps so far."""
+        """Bytes of its state now."""
         return sum(tensor.nbytes for tensor in self.state_dict().values())
 
     def memory_after(self, words: int) -> int:
-        """Bytes that it keeps once it has read so many words."""
+        """Bytes of its state after so many words."""
         growing = [part for part in self.parts.values() if isinstance(part, Growing)]
         return self.memory() + sum(part.memory_after(words) - part.memory() for part in growing)
 
     def memory_to_finish(self, words: int) -> int:
-        """Bytes that what has grown with so many words needs beside it in the end, but does not need for a few."""
+        """Additional bytes that growing parts need at the end, after so many words."""
         return sum(part.memory_to_finish(words) for part in self.parts.values() if isinstance(part, Growing))
 
     def state_dict(self) -> dict[str, Tensor]:
@@ -156,10 +152,10 @@ class Observer(Configurable, ABC):
         }
 
     def load_state_dict(self, state: Mapping[str, Tensor]) -> None:
-        """Go on from what `state_dict` gave.
+        """Restore a state from `state_dict`.
 
         Raises:
-            DataError: The state is that of another method or vocabulary.
+            DataError: The state is from another method or vocabulary.
         """
         for part, accumulator in self.parts.items():
             if isinstance(accumulator, Growing):
@@ -175,10 +171,10 @@ class Observer(Configurable, ABC):
             tensor.copy_(state[key])
 
     def merge(self, other: Observer) -> None:
-        """Add what the same one has seen in another run.
+        """Add the observations of the same observer in another run.
 
         Raises:
-            UsageError: The other one is another method, or has other settings or another vocabulary.
+            UsageError: The other one has another method, settings or vocabulary.
         """
         self._refuse_other(other)
         for part, accumulator in self.parts.items():
@@ -191,7 +187,7 @@ class Observer(Configurable, ABC):
                 part.widen()
 
     def narrow(self) -> None:
-        """Round the sums to float32, as `finish` takes them."""
+        """Round the sums to float32, for `finish`."""
         for part in self.parts.values():
             if isinstance(part, Additive):
                 part.narrow()
@@ -209,19 +205,19 @@ class Observer(Configurable, ABC):
 
 
 class Method(Observer):
-    """One way to distil. Subclasses name themselves with a version, so that a recipe keeps its meaning.
+    """A distillation method. Its name has a version, so that recipes keep their meaning.
 
     Args:
-        config: The method's settings, with one layer already chosen where it has a ``layer``.
+        config: The method's settings, with a single ``layer`` if it has that setting.
         run: Vocabulary, sizes, device and seed.
 
     Attributes:
-        masked_readings: If not 0, it observes text with a masked word in each, so many times, and no other text.
-        masked_keep: Which words can be masked then: the probability for an occurrence of each [V].
-        learns: Whether it takes steps, so that reading the text again teaches it more.
+        masked_readings: If not 0, it reads each text so many times with a word masked, and never without.
+        masked_keep: Probability that an occurrence of each word can be masked [V].
+        learns: Whether it takes gradient steps, so that further epochs help.
         purpose: What its table is good for, in a few words; empty for methods of the literature.
-        least_sentences: With fewer, what it fits to sentences says little.
-        normed: Whether the lengths of its rows say something about words, and so count in sentence weights.
+        least_sentences: Minimum number of sentences for its fits to make sense.
+        normed: Whether the lengths of its rows are meaningful, and so a factor of sentence weights.
         unseen_parts: Names of parts whose rows are the words of `RunContext.unseen` rather than the vocabulary.
     """
 
@@ -239,19 +235,19 @@ class Method(Observer):
 
     @classmethod
     def has_folds(cls, config: Any) -> bool:
-        """Whether rows of parts of a text can be made: those of a method that is linear in means over occurrences."""
+        """Whether it can make rows by fold, which needs a method that is linear in means over occurrences."""
         return False
 
     @classmethod
     def check(cls, config: Any, width: int) -> None:
-        """Refuse settings that do not suit a teacher's width, before any text is read.
+        """Check settings against the teacher's width, before any text is read.
 
         Raises:
             UsageError: A setting is out of range.
         """
 
     def keep_cells(self, *names: str) -> None:
-        """Sum some of the parts for every cell, too, if the run has cells."""
+        """Also keep some of the parts for every cell, if the run has cells."""
         run = self.run
         if run.cells is not None:
             self.cells = CellSums(run.cells, list(names), run.width, run.device, run.make_cells)
@@ -266,50 +262,47 @@ class Method(Observer):
 
     @abstractmethod
     def finish(self, provenance: Mapping[str, Any] | None = None) -> WordVectors:
-        """The table of vectors, with its provenance. Words without any evidence are left out."""
+        """The table of vectors, with its provenance, without words that were never observed."""
 
     def attention(self) -> dict[str, Tensor]:
-        """What is written beside the table so that the attention of a sentence can be shown; nothing by default."""
+        """Arrays to save with the table, to show attention in a sentence; by default none."""
         return {}
 
     def score_epoch(self, epoch: int, score: Callable[[WordVectors], float], patience: int) -> bool:
         """Early stopping: score the table after an epoch, counted from 1, and keep it if it is the best.
 
-        Called only if the method learns; True if the best table is ``patience`` epochs old.
+        Called only if the method learns; returns whether the best table is ``patience`` epochs old.
         """
         raise NotImplementedError(f"{type(self).__name__} learns, but has no score_epoch")
 
     def score_now(self, score: Callable[[WordVectors], float]) -> float:
-        """Score the table as it is in the middle of an epoch, for the curve of the training, and note it there.
-
-        Called only if the method learns.
-        """
+        """Score the current table for the training curve; called only if the method learns."""
         raise NotImplementedError(f"{type(self).__name__} learns, but has no score_now")
 
     def report(self) -> dict[str, Any]:
-        """Which epoch's table early stopping has chosen, for provenance; empty without a choice."""
+        """The epoch chosen by early stopping, for provenance; empty without early stopping."""
         return {}
 
     def why_empty(self) -> str | None:
-        """Why no word got a vector, as the end of a sentence; None if the method has no reason of its own."""
+        """Why no word got a vector, as the end of a sentence; None for the usual reason."""
         return None
 
     def subtract(self, other: Method) -> None:
-        """Take away what another run of the same method has seen and this one has, too.
+        """Subtract the observations of another run of the same method, which must be part of this one's.
 
         Raises:
             UsageError: As for `merge`, or the method keeps more than sums.
-            DataError: This one cannot have seen it.
+            DataError: They cannot be part of this one's.
         """
         self._refuse_other(other)
         for part, accumulator in self.additive().items():
             accumulator.subtract(other.parts[part])
 
     def additive(self) -> dict[str, Additive]:
-        """The parts, where all of them are plain sums.
+        """The parts, if all are plain sums.
 
         Raises:
-            UsageError: One of them is not.
+            UsageError: One is not.
         """
         found: dict[str, Additive] = {part: sums for part, sums in self.parts.items() if isinstance(sums, Additive)}
         if rest := sorted(set(self.parts) - set(found)):
@@ -317,10 +310,7 @@ class Method(Observer):
         return found
 
     def sentence_weights(self, vectors: Tensor) -> Tensor:
-        """[V] how much each word counts in a sentence: :math:`a / (a + p_w)`, rare words more than common ones.
-
-        With rows [V, dim] whose lengths say something (``normed``), times those.
-        """
+        """[V] weight of each word in a sentence: :math:`a / (a + p_w)`, times the length of its row if ``normed``."""
         counts = torch.from_numpy(self.run.vocabulary.counts)
         frequency = counts / counts.sum().clamp(min=1)
         weights: Tensor = sif(frequency, NORMED_FREQUENCY if self.normed else PLAIN_FREQUENCY)
@@ -333,13 +323,13 @@ class Method(Observer):
         provenance: Mapping[str, Any] | None = None,
         cell_rows: CellRows | None = None,
     ) -> WordVectors:
-        """A table of the rows that have been seen.
+        """A table of the words that were observed.
 
         Args:
-            vectors: One for each word of the vocabulary [V, dim].
-            seen: Which of them to keep [V].
-            provenance: What determined them.
-            cell_rows: Rows of cells in the space of the vectors.
+            vectors: Rows for all words of the vocabulary [V, dim].
+            seen: Which words to keep [V].
+            provenance: Provenance of the table.
+            cell_rows: Computes rows of cells in the same space.
         """
         scale = torch.ones(len(vectors), device=vectors.device)
         if self.run.length != "raw":
@@ -358,7 +348,7 @@ class Method(Observer):
         return table
 
     def _folds(self, cells: CellSums, cell_rows: CellRows, scale: Tensor, kept: NDArray[np.bool_]) -> Folds:
-        """Rows of the cells that were read, with the length that makes them add up to the word's row."""
+        """Rows of the observed cells, scaled like the row of their word."""
         (first, *_) = cells.parts.values()
         counts, words = first.counts.cpu().numpy(), cells.cells.words
         parts = []
@@ -380,7 +370,7 @@ class Method(Observer):
 
 
 def refuse_unseen(name: str, run: RunContext) -> None:
-    """Refuse a text that shows no word of the vocabulary."""
+    """Raise if no word of the vocabulary occurs in the text."""
     if not run.vocabulary.counts.any():
         raise UsageError(
             f"{name} learns from words in the text, and none of the {len(run.vocabulary)} words of the "

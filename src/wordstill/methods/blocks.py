@@ -1,4 +1,4 @@
-"""Blocks of sums that are shrunk, whitened and mixed into one table: what `Still` is made of."""
+"""Blocks of states that are shrunk, whitened and mixed into one table, for `Still`."""
 
 from __future__ import annotations
 
@@ -28,32 +28,31 @@ class Block:
 
     sums: RowSums
     isolated: RowSums | None = None
-    """States of isolated words, from which rare words get the vector that a regression expects; None for rows
-    that are complete as they are."""
+    """States of isolated words, from which a regression predicts rare words' vectors; None does not shrink rows."""
     prior: float = 0.0
-    """How many occurrences the expected vector counts for."""
+    """Weight of the prediction, in occurrences."""
     exponent: float = 0.0
-    """How far rows are whitened: 0 not at all, 0.5 wholly."""
+    """How far to whiten rows: 0 not at all, 0.5 fully."""
     weight: float = 1.0
     by_count: bool = False
-    """Whether the weight shrinks with the vector."""
+    """Whether the weight of rare words shrinks too."""
     spread: Moments | None = None
-    """Where mean and covariance come from; None takes those of the frequent words' rows."""
+    """Source of mean and covariance; None takes the rows of frequent words."""
     cells: RowSums | None = None
-    """The sums of parts of the words' occurrences; None where all parts of a word share its row."""
+    """The sums by cell; None if all cells of a word share its row."""
 
 
 class ShrunkRows:
-    r"""Rows of a block, drawn towards what the isolated word lets one expect.
+    r"""Rows of a block, shrunk towards their prediction from the isolated word.
 
     .. math:: x_w = \frac{n_w \bar x_w + \kappa\, \hat x_w}{n_w + \kappa}
 
-    with :math:`\hat x_w` by a ridge regression from the isolated state, fitted on frequent words.
+    with :math:`\hat x_w` from a ridge regression on the isolated state, fitted on frequent words.
 
     Args:
         block: The sums.
-        frequent: What the regression, mean and covariance are fitted on [V].
-        rows_at_once: Size of the blocks of rows that are in memory in float64.
+        frequent: The words to fit regression, mean and covariance on [V].
+        rows_at_once: Rows to hold in float64 at a time.
     """
 
     def __init__(self, block: Block, frequent: Tensor, rows_at_once: int = ROWS_AT_ONCE) -> None:
@@ -75,7 +74,7 @@ class ShrunkRows:
         block = self.block
         observed = block.sums.pooled(rows).double()
         if block.isolated is None:
-            # Rows without any observation say nothing, and become zeros once they are centered.
+            # Rows without observations become zeros after centering.
             return torch.where(block.sums.counts[rows, None] > 0, observed, self.mean)
         counts = block.sums.counts[rows, None].double()
         readable = block.isolated.counts[rows, None] > 0
@@ -85,7 +84,7 @@ class ShrunkRows:
 
 
 class WhitenedBlock:
-    """Shrunk rows, centered, whitened, of length one, times the block's weight."""
+    """Shrunk rows, centered, whitened, scaled to length one, and multiplied by the block's weight."""
 
     def __init__(self, block: Block, frequent: Tensor, rows_at_once: int) -> None:
         self.block, self.rows = block, ShrunkRows(block, frequent, rows_at_once)
@@ -98,12 +97,12 @@ class WhitenedBlock:
         return self._weight(rows) * unit_rows(self._whitened(rows))
 
     def shifts(self, cells: slice, words: Tensor) -> Tensor:
-        r"""[n, width] what parts of the occurrences of words [n] add to their rows.
+        r"""[n, width] differences between the rows of cells and of their words [n].
 
         .. math:: \lambda_w \frac{n_w}{n_w + \kappa} \frac{\Sigma^{-a} (\bar x_c - \bar x_w)}{|\Sigma^{-a} (x_w - \mu)|}
 
-        Shrinkage, length and weight are those of the whole word, so that the rows of its parts, each as often as it
-        was seen, have the row of the word as their mean.
+        Shrinkage, length and weight are those of the whole word, so that the row of a word is the mean of the rows of
+        its cells, weighted by their counts.
         """
         block = self.block
         if block.cells is None:
@@ -132,21 +131,21 @@ class WhitenedBlock:
 
 
 class Mixture:
-    r"""All blocks side by side, reduced to their principal directions.
+    r"""All blocks concatenated and reduced by PCA.
 
     .. math:: v_w = \Lambda^{-e} P^\top (b_w - m)
 
-    with mean m, directions P and variances :math:`\Lambda` over the most common of the frequent words, so that
-    a long tail of names does not decide what is kept. The leading coordinates are the best.
+    with mean m, directions P and variances :math:`\Lambda` over the most common of the frequent words, so that a long
+    tail of names does not dominate. The first coordinates matter most.
 
     Args:
-        blocks: What stands side by side.
-        frequent: What is fitted on [V].
+        blocks: The blocks.
+        frequent: The words to fit on [V].
         counts: Occurrences of each word [V].
-        dim: How many directions are kept.
-        exponent: How far the result is whitened.
-        rows_at_once: Size of the blocks of rows that are in memory in float64.
-        common_words: How many words the directions are fitted on.
+        dim: Number of directions to keep.
+        exponent: How far to whiten the result.
+        rows_at_once: Rows to hold in float64 at a time.
+        common_words: Number of words to fit the directions on.
     """
 
     def __init__(
@@ -178,7 +177,7 @@ class Mixture:
         return vectors
 
     def cell_rows(self, cells: slice, words: Tensor) -> Tensor:
-        """[n, dim] rows of parts of the occurrences of words [n]; see `WhitenedBlock.shifts`."""
+        """[n, dim] rows of cells of words [n]; see `WhitenedBlock.shifts`."""
         words = words.to(self.center.device)
         shifts = torch.cat([part.shifts(cells, words) for part in self.parts], dim=1)
         distinct, place = torch.unique_consecutive(words, return_inverse=True)
@@ -192,13 +191,13 @@ class Mixture:
 
 
 def frequent_words(counts: Tensor, isolated: Tensor, width: int) -> Tensor:
-    """[V] which words means, covariances and regressions are fitted on."""
+    """[V] the words to fit means, covariances and regressions on."""
     frequent = (counts >= ENOUGH_OCCURRENCES) & (isolated > 0)
     return frequent if int(frequent.sum()) > width else (counts > 0) & (isolated > 0)
 
 
 def shrunk_table(block: Block, frequent: Tensor, rows_at_once: int = ROWS_AT_ONCE) -> Tensor:
-    """[V, width] float32 rows of a block, drawn towards what the isolated word lets one expect."""
+    """[V, width] float32 rows of a block, shrunk as in `ShrunkRows`."""
     shrunk, counts = ShrunkRows(block, frequent, rows_at_once), block.sums.counts
     table = torch.empty_like(block.sums.sums)
     for rows in row_blocks(len(counts), rows_at_once):
@@ -207,12 +206,12 @@ def shrunk_table(block: Block, frequent: Tensor, rows_at_once: int = ROWS_AT_ONC
 
 
 def blocks_of(words: Tensor, size: int) -> Iterator[Tensor]:
-    """Ids of the words that a mask [V] names, block by block."""
+    """Ids of the words in a mask [V], in blocks."""
     yield from torch.split(torch.nonzero(words).flatten(), size)
 
 
 def _most_common(frequent: Tensor, counts: Tensor, number: int) -> Tensor:
-    """[V] the most common of the frequent words; words of equal count are taken together."""
+    """[V] the most common of the frequent words, including all ties."""
     if int(frequent.sum()) <= number:
         return frequent
     least = torch.topk(torch.where(frequent, counts, 0), number).values[-1]

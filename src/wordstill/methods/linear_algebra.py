@@ -1,4 +1,4 @@
-"""Closed-form linear algebra of the methods, in float64, and running whitening."""
+"""Linear algebra in float64 for closed-form methods, and running whitening."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from wordstill.methods.sums import Moments, Unmergeable
 
 SMALLEST = 1e-8
 FOR_ONE_CORE = 1024
-"""Rows of the largest matrix that is factorised by one core."""
+"""Matrices with up to so many rows are factorized by one core."""
 FEW = 3
-"""Eigenvectors are few if so many times as many are possible."""
+"""Only some eigenvectors are computed if there are at least so many times as many in all."""
 ROUNDING = 1e-6
-"""A deviation this small beside the mean is rounding of float32 sums, not a difference between words."""
+"""A deviation this small relative to the mean is rounding of float32 sums."""
 
 
 def centered(rows: Tensor, mean: Tensor) -> Tensor:
-    """Rows [n, d] less their mean [d]; those that differ from it by rounding only become zeros."""
+    """Rows [n, d] minus their mean [d]; rows that differ from it only by rounding become zeros."""
     deviations = rows - mean
     smallest = ROUNDING * torch.linalg.vector_norm(mean)
     equal = torch.linalg.vector_norm(deviations, dim=1, keepdim=True) <= smallest
@@ -29,9 +29,9 @@ def centered(rows: Tensor, mean: Tensor) -> Tensor:
 
 
 def symmetric_power(matrix: Tensor, exponent: float) -> Tensor:
-    """A power of a covariance matrix [d, d]; eigenvalues are kept above 1e-8 of the largest.
+    """A power of a covariance matrix [d, d], with eigenvalues of at least 1e-8 of the largest.
 
-    Of a matrix without any variance all powers are zero, as in a pseudo-inverse.
+    All powers of a zero matrix are zero, as for a pseudo-inverse.
     """
     values, directions = _eigen(matrix.double())
     largest = float(values.max())
@@ -42,7 +42,7 @@ def symmetric_power(matrix: Tensor, exponent: float) -> Tensor:
 
 
 def ridge(inputs: Tensor, cross: Tensor, strength: float) -> Tensor:
-    """Weights [d, k] of a linear regression from its covariances.
+    """Weights [d, k] of a ridge regression, from covariances.
 
     Args:
         inputs: Covariance of the inputs [d, d].
@@ -61,7 +61,7 @@ def ridge(inputs: Tensor, cross: Tensor, strength: float) -> Tensor:
 def principal_axes(covariance: Tensor, count: int) -> tuple[Tensor, Tensor]:
     """The largest variances [count] and their directions [d, count], each with its largest coordinate positive.
 
-    Those with less than 1e-8 of the largest variance are zeros: nothing but rounding would choose them.
+    Directions with less than 1e-8 of the largest variance are zeros, because they are only rounding.
     """
     values, directions = _largest(covariance, count)
     values, directions = values.flip(0), directions.flip(1)
@@ -74,16 +74,16 @@ def principal_axes(covariance: Tensor, count: int) -> tuple[Tensor, Tensor]:
 def unit_rows(rows: Tensor) -> Tensor:
     """Rows of length one; zero rows stay zero."""
     norms: Tensor = torch.linalg.vector_norm(rows, dim=1, keepdim=True)
-    # Squares of shorter rows underflow, so that their norm is not to be trusted.
+    # The squares of shorter rows underflow.
     return rows / norms.clamp(min=torch.finfo(rows.dtype).tiny ** 0.5)
 
 
 def _largest(matrix: Tensor, count: int) -> tuple[Tensor, Tensor]:
-    """The largest eigenvalues [count] of a symmetric matrix, in rising order, and their vectors [d, count]."""
+    """The largest eigenvalues [count] of a symmetric matrix, ascending, and their vectors [d, count]."""
     if FEW * count <= len(matrix) and matrix.device.type == "cpu" and find_spec("scipy"):
         from scipy.linalg import eigh
 
-        # In a third of the time that all of them take.
+        # A third of the time for all of them.
         found = eigh(matrix.numpy(), subset_by_index=[len(matrix) - count, len(matrix) - 1])
         return torch.from_numpy(found[0]), torch.from_numpy(found[1])
     values, directions = _eigen(matrix)
@@ -91,7 +91,7 @@ def _largest(matrix: Tensor, count: int) -> tuple[Tensor, Tensor]:
 
 
 def _eigen(matrix: Tensor) -> tuple[Tensor, Tensor]:
-    """Eigenvalues [d] of a symmetric matrix, in rising order, and eigenvectors [d, d] in columns."""
+    """Eigenvalues [d] of a symmetric matrix, ascending, and eigenvectors [d, d] as columns."""
     with _one_core_if_small(matrix):
         values, directions = torch.linalg.eigh(matrix)
     return values, directions
@@ -99,7 +99,7 @@ def _eigen(matrix: Tensor) -> tuple[Tensor, Tensor]:
 
 @contextmanager
 def _one_core_if_small(matrix: Tensor) -> Iterator[None]:
-    """Factorising a matrix takes many small steps, after each of which the cores wait for each other."""
+    """Use one core for small matrices: factorization has many small steps, each of which synchronizes the cores."""
     cores = torch.get_num_threads()
     if len(matrix) <= FOR_ONE_CORE:
         torch.set_num_threads(1)
@@ -114,15 +114,15 @@ LAST_LOOK = 1 << 17
 
 
 class RunningWhitener(Unmergeable):
-    """Multiplies vectors, less their mean, by a power of their inverse covariance.
+    """Centers vectors and multiplies them by a power of their inverse covariance.
 
-    Both are estimated from all vectors seen, anew each time their number has doubled, and are left alone
-    after 131,072 of them. A few vectors say little of a covariance, so it is shrunk towards a round one.
+    Mean and covariance are estimated from all vectors seen, again each time their number has doubled, up to 131,072.
+    The covariance is shrunk towards the identity, because a few vectors determine it poorly.
 
     Args:
         width: Size of a vector.
-        exponent: 0 leaves the covariance as it is (and only centers), 0.5 whitens fully.
-        device: Where the vectors are.
+        exponent: 0 only centers, 0.5 whitens fully.
+        device: Device of the vectors.
     """
 
     def __init__(self, width: int, exponent: float, device: torch.device) -> None:
@@ -130,18 +130,17 @@ class RunningWhitener(Unmergeable):
         self.moments = Moments(width, device)
         self.mean = torch.zeros(width, device=device)
         self.map = torch.eye(width, device=device)
-        # How many vectors had been seen at the last estimate, and are to be seen at the next; on the host,
-        # so that asking for them never waits.
+        # Vectors seen so far, and at the next estimate; on the host, so that reading them never waits.
         self.looks = torch.tensor([0, FIRST_LOOK], dtype=torch.int64)
 
     def observe(self, vectors: Tensor, weights: Tensor) -> Tensor | None:
-        """Take note of vectors [n, width]; after a new estimate, the matrix from the old axes to the new.
+        """Observe vectors [n, width]; after a new estimate, returns the matrix from the old axes to the new.
 
-        A direction ``u`` of the old axes gives ``u @ matrix`` in the new ones the same scores.
+        A direction ``u`` in the old axes has the same scores as ``u @ matrix`` in the new ones.
 
         Args:
-            vectors: What is to be whitened.
-            weights: How often each of them counts [n].
+            vectors: The vectors.
+            weights: Weight of each [n].
         """
         seen, due = self.looks.tolist()
         if seen >= LAST_LOOK or not len(vectors):
@@ -163,7 +162,7 @@ class RunningWhitener(Unmergeable):
         return (vectors - self.mean) @ self.map
 
     def state_dict(self) -> dict[str, Tensor]:
-        """The moments, the mean, the map, and when they are estimated again."""
+        """The moments, mean and map, and the number of vectors at the next estimate."""
         own = {"mean": self.mean, "map": self.map, "looks": self.looks}
         return own | {f"moments.{key}": value for key, value in self.moments.state_dict().items()}
 
@@ -175,7 +174,7 @@ class RunningWhitener(Unmergeable):
         identity = torch.eye(width, dtype=covariance.dtype, device=covariance.device)
         shrunk = (1 - share) * covariance + share * scale * identity
         power = symmetric_power(shrunk, -self.exponent)
-        # Vectors keep their usual length, so that a learning rate means the same for every teacher.
+        # Vectors keep their typical length, so that a learning rate means the same for every teacher.
         spread = torch.einsum("ij,jk,ik->", power, covariance, power).clamp(min=1e-30)
         self.mean.copy_(self.moments.mean())
         self.map.copy_(power * (width / spread).sqrt())

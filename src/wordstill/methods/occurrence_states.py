@@ -26,19 +26,19 @@ from wordstill.vectors.occurrences import Occurrences
 
 @dataclass(frozen=True)
 class OccurrenceConfig(Config):
-    """Which occurrences are kept beside the tables of a run."""
+    """Which occurrences to keep with the tables of a run."""
 
     number: Annotated[int, Range(1, 100_000)] = 50
-    """Of each word at most so many, chosen at random."""
+    """Maximum occurrences of each word, chosen at random."""
     min_count: Annotated[int, Range(1)] = 20
-    """None of rarer words."""
+    """Only words that occur at least this often."""
     words: tuple[str, ...] = ()
-    """Only of these words, however rare; by default of all that are frequent enough."""
+    """Only these words, however rare; empty takes all that are frequent enough."""
     layer: Annotated[int | None, Range(0, 1_000)] = None
-    """Which layer's states; None takes the last but one, which tells uses apart best."""
+    """The layer of the states; None takes the second to last, which distinguishes uses best."""
 
     def at_depth(self, depth: int) -> OccurrenceConfig:
-        """The same with the layer of a teacher whose last layer has this number.
+        """The same settings with a layer for a teacher whose last layer has the number ``depth``.
 
         Raises:
             UsageError: It has no such layer.
@@ -49,15 +49,15 @@ class OccurrenceConfig(Config):
         return replace(self, layer=layer)
 
     def facts(self) -> dict[str, Any]:
-        """The settings as plain data, words by their hash."""
+        """The settings as plain data, with a hash of the words."""
         listed = hashlib.sha256("\n".join(self.words).encode()).hexdigest() if self.words else None
         return {**asdict(self), "words": len(self.words), "words_sha256": listed}
 
     def word_ids(self, vocabulary: Vocabulary) -> Ints:
-        """Ids of the words whose occurrences are kept.
+        """Ids of the words whose occurrences to keep.
 
         Raises:
-            UsageError: There is none.
+            UsageError: There are none.
         """
         if not self.words:
             found = np.flatnonzero(vocabulary.counts >= self.min_count)
@@ -83,7 +83,7 @@ class KeptStates:
 
     def __init__(self, slots: int, width: int) -> None:
         self.states = torch.zeros(slots, width, dtype=torch.float16)
-        # Not bool, which checkpoints do not hold.
+        # Not bool, which checkpoints do not support.
         self.filled = torch.zeros(slots, dtype=torch.uint8)
 
     def put(self, slots: Tensor, states: Tensor) -> None:
@@ -92,11 +92,11 @@ class KeptStates:
         self.filled[slots] = 1
 
     def state_dict(self) -> dict[str, Tensor]:
-        """States [slots, width], and which of them are there [slots]."""
+        """States [slots, width], and which slots are filled."""
         return {"states": self.states, "filled": self.filled}
 
     def merge(self, other: Accumulator) -> None:
-        """Take the slots that another one has filled."""
+        """Copy the filled slots of another one."""
         theirs = other.state_dict()
         filled = theirs["filled"] > 0
         self.states[filled] = theirs["states"][filled]
@@ -104,12 +104,12 @@ class KeptStates:
 
 
 class OccurrenceStates(Observer):
-    """States of a sample of each word's occurrences, chosen by their places before anything is read.
+    """States of a sample of each word's occurrences, which is chosen before anything is read.
 
-    It makes no table of its own: what it keeps is written beside the tables of a run, for ``wordstill senses``.
+    It makes no table; the states are saved with the tables of a run, for ``wordstill senses``.
 
-    Inputs: running text, and which occurrences are wanted (`choose_occurrences`).
-    Cost: one binary search and one copy for each batch; memory slots x (2 width + 9) bytes, and as much on disk.
+    Inputs: running text, and the chosen occurrences (`choose_occurrences`).
+    Cost: one binary search and one copy per batch; memory slots x (2 width + 9) bytes, and as much on disk.
     """
 
     name: ClassVar[str] = "occurrences.v1"
@@ -130,7 +130,7 @@ class OccurrenceStates(Observer):
 
     @property
     def layers(self) -> tuple[int, ...]:
-        """The layer of the settings, or the last but one."""
+        """The layer in the settings, or the second to last."""
         return (self.layer,)
 
     def observe(self, states: WordStates) -> None:
@@ -143,19 +143,19 @@ class OccurrenceStates(Observer):
         self.kept.put(self._slots[found[hits]].cpu(), states.words(self.layer)[states.known[hits]])
 
     def merge(self, other: Observer) -> None:
-        """Take what another run over the same text has kept."""
+        """Copy the states that another run over the same text has kept."""
         if isinstance(other, OccurrenceStates) and not np.array_equal(self.chosen.codes, other.chosen.codes):
             raise UsageError("Occurrences of different texts cannot be merged. Distill the texts together.")
         super().merge(other)
 
     def attach(self, tables: Iterable[WordVectors]) -> None:
-        """Give the sample to all tables."""
+        """Attach the sample to tables."""
         sample = self.sample()
         for table in tables:
             table.occurrences = sample
 
     def sample(self) -> Occurrences:
-        """The occurrences whose states the teacher gave; words that have none are left out."""
+        """The occurrences with a state, without words that have none."""
         states, filled = self.kept.states.numpy(), self.kept.filled.numpy() > 0
         if not np.isfinite(states[filled]).all():
             raise DataError(

@@ -1,4 +1,4 @@
-"""Accumulators of the methods: sums that do not depend on order and can be merged between machines."""
+"""Accumulators: sums by word, independent of order and mergeable between machines."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from wordstill.errors import DataError
 from wordstill.teacher.states import WordStates
 
 GRID = 2.0**32
-"""Wide sums are multiples of 1 / GRID, so that adding and taking away is exact while they stay below 2**21, in any
-order; float32 itself is coarser for every number above 2**-8."""
+"""Wide sums are multiples of 1 / GRID, so that adding and subtracting is exact in any order while they are below 2**21;
+float32 itself is coarser for numbers above 2**-8."""
 NUMBERS_AT_ONCE = 1 << 15
-"""Put on the grid: they stay in the cache of a core."""
+"""Numbers to round to the grid at a time, so that they stay in the cache of a core."""
 
 
 class Accumulator(Protocol):
-    """Something that grows by observation and can be saved, restored and merged."""
+    """A state that grows by observation and can be saved, restored and merged."""
 
     def state_dict(self) -> dict[str, Tensor]:
         """The tensors themselves, not copies."""
         ...
 
     def merge(self, other: Accumulator) -> None:
-        """Add what another one has seen."""
+        """Add the observations of another one."""
         ...
 
 
@@ -39,61 +39,61 @@ class Growing(Protocol):
     """An accumulator whose tensors grow with the text."""
 
     def resize_for(self, state: dict[str, Tensor]) -> None:
-        """Take the sizes of a saved state."""
+        """Resize to fit a saved state."""
         ...
 
     def memory(self) -> int:
-        """Bytes of what has grown so far."""
+        """Bytes now."""
         ...
 
     def memory_after(self, words: int) -> int:
-        """Bytes of what will have grown after so many words of text."""
+        """Bytes after so many words of text."""
         ...
 
     def memory_to_finish(self, words: int) -> int:
-        """Bytes needed beside it while a table is made of so many words of text."""
+        """Additional bytes needed to make a table from so many words of text."""
         ...
 
 
 @runtime_checkable
 class Additive(Protocol):
-    """An accumulator of plain sums, from which what was added can be taken away."""
+    """An accumulator of plain sums, from which observations can be subtracted."""
 
     def widen(self) -> None:
-        """Go on in float64, on a grid."""
+        """Switch to float64, on the grid."""
         ...
 
     def narrow(self) -> None:
-        """Go back to float32."""
+        """Switch back to float32."""
         ...
 
     def subtract(self, other: Accumulator) -> None:
-        """Take away what another one has seen; a `DataError` if that cannot have been added before."""
+        """Subtract the observations of another one; a `DataError` if they cannot have been added before."""
         ...
 
     def forget(self, rows: Tensor) -> None:
-        """Take away all that is known about some rows."""
+        """Reset some rows."""
         ...
 
 
 class Unmergeable:
-    """A part of a learner. Its row table refuses to be merged, so this is never asked for the result."""
+    """A part of a learner. It need not merge, because the learner's row table refuses to."""
 
     def merge(self, other: Accumulator) -> None:
-        """Leave everything as it is."""
+        """Do nothing."""
 
 
 TableMaker = Callable[[int, int], Tensor]
-"""Makes a table of zeros with so many rows and columns, float32."""
+"""Makes a float32 table of zeros with so many rows and columns."""
 
 
 @dataclass(frozen=True, eq=False)
 class RowOrder:
-    """Rows that vectors are added to, sorted once for all sums that name the same rows.
+    """Row indices for scatter-adds, sorted once for all sums with the same rows.
 
     Attributes:
-        rows: Ascending [n]; those below 0 are nowhere.
-        order: Where each of them stood [n].
+        rows: Ascending [n]; negative ones are skipped.
+        order: Original position of each [n].
     """
 
     rows: Tensor
@@ -101,24 +101,21 @@ class RowOrder:
 
     @classmethod
     def of(cls, rows: Tensor) -> RowOrder:
-        """Sort rows [n]; equal ones stay as they stand."""
+        """Sort rows [n], stably."""
         return cls(*torch.sort(rows, stable=True))
 
-    def somewhere(self) -> RowOrder:
-        """Without rows below 0; the host waits for a GPU."""
+    def valid(self) -> RowOrder:
+        """Without negative rows; this waits for a GPU."""
         first = int((self.rows < 0).sum())
         return RowOrder(self.rows[first:], self.order[first:])
 
     def taken(self, places: Tensor | None) -> Tensor:
-        """Which of the values goes to each row; see `RowSums.add`."""
+        """The index of the value for each row; see `RowSums.add`."""
         return self.order if places is None else places[self.order]
 
 
 class RowSums:
-    """A sum of vectors and a number of observations for each row of a table.
-
-    Memory: rows x width float32, or what ``make`` takes.
-    """
+    """The sum and number of vectors for each row of a table. Memory: rows x width float32, or as ``make`` allocates."""
 
     def __init__(self, rows: int, width: int, device: torch.device, make: TableMaker | None = None) -> None:
         self.sums = torch.zeros(rows, width, device=device) if make is None else make(rows, width)
@@ -126,21 +123,21 @@ class RowSums:
         self._scatter = gpu_add(device)
 
     def add(self, rows: Tensor | RowOrder, values: Tensor, places: Tensor | None = None) -> None:
-        """Add one vector to each named row; a row may be named often.
+        """Add a vector to each of some rows, which may repeat.
 
-        A batch's vectors for one row are summed before they meet the table, so that the rounding of a
-        frequent word grows with the number of batches and not of occurrences.
+        A batch's vectors for one row are summed before they are added to the table, so that rounding grows with the
+        number of batches rather than occurrences.
 
         Args:
-            rows: [n], sorted or not; those below 0 are nowhere.
+            rows: [n], sorted or not; negative ones are skipped.
             values: [m, width].
-            places: Which of the values is added to each row [n]; None takes them one after another.
+            places: Index of the value for each row [n]; None takes the values in order.
         """
         named = rows if isinstance(rows, RowOrder) else RowOrder.of(rows)
         if self._scatter is not None:
             self._scatter(self.sums, self.counts, named.rows, values, named.taken(places))
             return
-        named = named.somewhere()
+        named = named.valid()
         distinct, counts = torch.unique_consecutive(named.rows, return_counts=True)
         sums = embedding_bag(named.taken(places), values.float(), counts.cumsum(0) - counts, mode="sum")
         self.sums.index_add_(0, distinct, sums)
@@ -161,15 +158,15 @@ class RowSums:
         self.counts += theirs["counts"]
 
     def widen(self) -> None:
-        """Go on in float64; what is merged from now on is rounded to the grid."""
+        """Switch to float64; sums merged from now on are rounded to the grid."""
         self.sums = on_grid(self.sums)
 
     def narrow(self) -> None:
-        """Go back to float32."""
+        """Switch back to float32."""
         self.sums = self.sums.float()
 
     def subtract(self, other: Accumulator) -> None:
-        """Take away sums and counts."""
+        """Subtract sums and counts."""
         theirs = other.state_dict()
         if bool((self.counts < theirs["counts"]).any()):
             raise DataError("more occurrences would be taken away than there are")
@@ -177,7 +174,7 @@ class RowSums:
         self.counts -= theirs["counts"]
 
     def forget(self, rows: Tensor) -> None:
-        """Set rows to nothing."""
+        """Set rows to zero."""
         self.sums[rows] = 0
         self.counts[rows] = 0
 
@@ -185,7 +182,7 @@ class RowSums:
         if self.sums.dtype != torch.float64:
             self.sums.add_(sums, alpha=times)
             return
-        # Wide sums are on the CPU. torch would let its threads wait for each other after every operation.
+        # Wide sums are on the CPU. By numpy, because torch synchronizes its threads after every operation.
         mine, theirs = self.sums.numpy(), sums.numpy()
         for rows in row_blocks(len(theirs), max(1, NUMBERS_AT_ONCE // max(1, theirs.shape[1]))):
             block = np.multiply(theirs[rows], GRID, dtype=np.float64)
@@ -193,10 +190,7 @@ class RowSums:
 
 
 class RowExtremes:
-    """The largest or smallest value of each column for each row of a table.
-
-    Memory: rows x width float32.
-    """
+    """The maximum or minimum of each column for each row of a table. Memory: rows x width float32."""
 
     def __init__(self, rows: int, width: int, device: torch.device, kind: Literal["max", "min"]) -> None:
         self.reduction = "amax" if kind == "max" else "amin"
@@ -205,7 +199,7 @@ class RowExtremes:
         self.counts = torch.zeros(rows, dtype=torch.int64, device=device)
 
     def add(self, rows: Tensor | RowOrder, values: Tensor, places: Tensor | None = None) -> None:
-        """Observe one vector for each named row; `RowSums.add` says what the arguments are."""
+        """Observe a vector for each of some rows; see `RowSums.add`."""
         named = rows if isinstance(rows, RowOrder) else RowOrder.of(rows)
         inside, found = named.rows >= 0, named.rows.clamp(min=0)
         chosen = torch.where(inside[:, None], values[named.taken(places)], self.worst)
@@ -237,8 +231,8 @@ class Moments:
         self.products = torch.zeros(width, width, dtype=torch.float64, device=device)
 
     def add(self, values: Tensor, weights: Tensor) -> None:
-        """Observe vectors [n, width], each as often as its weight [n] says."""
-        # In float64, because small variances are left when the squared mean is taken from the products.
+        """Observe vectors [n, width] with weights [n]."""
+        # In float64, because subtracting the squared mean from the products cancels digits.
         values, weights = values.double(), weights.double()
         weighted = values * weights[:, None]
         self.weight += weights.sum()
@@ -273,7 +267,7 @@ class Moments:
         """Stay in float64."""
 
     def subtract(self, other: Accumulator) -> None:
-        """Take away all sums."""
+        """Subtract all sums."""
         theirs = other.state_dict()
         if bool(self.weight < theirs["weight"]):
             raise DataError("more text would be taken away than there is")
@@ -281,11 +275,11 @@ class Moments:
             mine -= on_grid(theirs[name])
 
     def forget(self, rows: Tensor) -> None:
-        """Leave everything: nothing here belongs to a row."""
+        """Do nothing: nothing here belongs to a row."""
 
 
 def on_grid(sums: Tensor) -> Tensor:
-    """The nearest multiples of 1 / GRID, in float64; numbers so large that there is none between stay."""
+    """The nearest multiples of 1 / GRID, in float64; very large numbers are unchanged."""
     return torch.round(sums.double() * GRID) / GRID
 
 
@@ -295,13 +289,13 @@ def row_blocks(rows: int, size: int) -> Iterator[slice]:
 
 
 def occurrences(numbers: Tensor, size: int) -> Tensor:
-    """[size] how often each number is among those given; a GPU is not waited for, unlike by bincount."""
+    """[size] counts of numbers, like bincount, but without waiting for a GPU."""
     counts = torch.zeros(size, dtype=torch.int64, device=numbers.device)
     return counts.index_add_(0, numbers, torch.ones_like(numbers))
 
 
 def gpu_add(device: torch.device) -> Callable[[Tensor, Tensor, Tensor, Tensor, Tensor], None] | None:
-    """What adds to rows on a GPU as a kernel; None where there is no GPU or no Triton."""
+    """The scatter-add kernel; None without a GPU or Triton."""
     if device.type != "cuda":
         return None
     try:
@@ -312,17 +306,16 @@ def gpu_add(device: torch.device) -> Callable[[Tensor, Tensor, Tensor, Tensor, T
 
 
 class CellSums:
-    """For each of a method's sums one more with a row for each cell; the method adds to both at once.
+    """Sums by cell, parallel to a method's sums by word, which are the same with and without cells.
 
-    The numbers of the whole are not touched, so a table is the same with and without cells.
     Memory: cells x width float32 for each of the sums.
 
     Args:
-        cells: Which pairs of a word and a fold have a row.
+        cells: The cells, that is, pairs of a word and a fold.
         names: Parts of the method that are summed by cell.
         width: Size of a state.
         device: Where the method computes.
-        make: Makes the tables, for instance on disk; None takes memory of the device.
+        make: Makes the tables, for instance on disk; None allocates them on the device.
     """
 
     def __init__(
@@ -336,17 +329,17 @@ class CellSums:
         self._table = torch.from_numpy(cells.table).to(device)
 
     def add(self, part: str, states: WordStates, values: Tensor, places: Tensor | None) -> None:
-        """Add vectors for the known words of a batch, as `RowSums.add` takes them."""
+        """Add vectors for the known words of a batch; see `RowSums.add`."""
         rows = states.once(self.cells, lambda: RowOrder.of(self._rows(states)))
-        # "cuda" and "cuda:0" are the same GPU, but not the same to torch.
+        # By type, because "cuda" and "cuda:0" differ for torch.
         if self.device.type != values.device.type:
-            rows = rows.somewhere()
+            rows = rows.valid()
             values, places = values[rows.taken(places)].to(self.device), None
             rows = RowOrder(rows.rows.to(self.device), torch.arange(len(values), device=self.device))
         self.parts[part].add(rows, values, places)
 
     def _rows(self, states: WordStates) -> Tensor:
-        """The cell of each known word of a batch, -1 where it has none; a GPU is not waited for."""
+        """The cell of each known word of a batch, or -1; without waiting for a GPU."""
         batch, known = states.batch, states.known
         fold_of_text = states.to_device(self._fold_of_paragraph[batch.source_ids])
         fold = fold_of_text[batch.sentence_text[states.word_sentence[known]]].long()

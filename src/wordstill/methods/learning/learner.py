@@ -29,35 +29,34 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class LearnerConfig(Config):
-    """Settings that every learner has; the defaults are those of ``fixed``, which methods share."""
+    """Settings of all learners; the defaults are those of the preset ``fixed``."""
 
     layer: int
-    """Which layer's states."""
+    """The layer of the states."""
     negatives: Annotated[int, Range(1, 10_000)]
     """Negatives for each target; for each center in methods with windows."""
     shared: Annotated[int, Range(0, 1_000_000)] = 1024
-    """Draw so many negatives for all examples of a step together, with the weight of ``negatives`` for each
-    example: a negative then meets many queries at once, which is faster and far less noisy. 0 draws for each
-    example."""
+    """Negatives that all examples of a step share, with a total weight of ``negatives`` for each example: each negative
+    then meets many queries, which is faster and far less noisy. 0 draws negatives for each example."""
     corrected: bool = True
-    """Give scores the offset that makes zero vectors the best guess before any evidence, so that no step is
-    spent on learning how rare positives are."""
+    """Offset scores so that zero vectors already predict the base rate of positives, and no steps are spent on learning
+    it."""
     subsample: Annotated[float, Range(0, 1)]
-    """Threshold above which frequent targets are thinned out; 0 keeps all."""
+    """Subsampling threshold for frequent targets; 0 keeps all."""
     noise_power: Annotated[float, Range(0, 100)] = 1.0
     """Power of the counts by which negatives are drawn."""
     noise_source: NoiseSource = "subsampled"
-    """``subsampled`` draws by the counts that are left once targets are thinned out."""
+    """``subsampled`` draws by the counts after subsampling."""
     mask_hits: bool = True
-    """Leave out negatives that are the target itself."""
+    """Skip negatives that are the target itself."""
     optimiser: OptimizerKind = "sgd"
     rate: Annotated[float, Range(0, 1e6, above=True)] = 0.05
     """Learning rate at the start."""
     final_rate: Annotated[float, Range(0, 1)] = 1.0
-    """Share of the rate that is left at the end; it falls evenly with the words read."""
+    """Final learning rate as a share of the initial one; it falls linearly with the words read."""
     balance: Annotated[float, Range(0, 100)] = 1.0
-    """Divide each word's rate by this power of how often it will be a positive. With 1 and ``sgd`` every word
-    moves as far as any other, and all its occurrences count alike."""
+    """Divide each word's learning rate by this power of how often it will be a positive. With 1 and ``sgd``, all words
+    move equally far, and all occurrences of a word count equally."""
     batch: Annotated[int, Range(1, 10_000_000)]
     """Examples in a step."""
 
@@ -67,16 +66,16 @@ SEED_STRIDE = 0x9E3779B97F4A7C15
 
 
 class Learner(Method):
-    """A method that takes gradient steps. Subclasses say what an example is and how to learn from it.
+    """A method that takes gradient steps; subclasses define the examples and the steps.
 
-    Every random choice follows from the seed and the number of the batch, so a resumed run gives
-    the same result as one that never stopped.
+    Every random choice is a function of the seed and the batch number, so a resumed run gives the same result as an
+    uninterrupted one.
 
     Attributes:
         presets: Named groups of settings; ``fixed`` is the default.
         score_offsets: Added to the score of each word [V]; None if scores are not corrected.
-        loss: Summed since `status` was last asked.
-        learning_rate: That of the batch that is being observed [], on the device of the steps.
+        loss: Sum since the last `status`.
+        learning_rate: Of the current batch [], on the device of the steps.
     """
 
     learns: ClassVar[bool] = True
@@ -102,18 +101,18 @@ class Learner(Method):
 
     @property
     def scheduled_rate(self) -> float:
-        """The learning rate now: it falls linearly with the words read."""
+        """The current learning rate, which falls linearly with the words read."""
         readings = self.run.epochs * max(1, self.masked_readings)
         done = min(1.0, int(self.clock.counts[WORDS]) / (readings * self.run.words))
         return self.config.rate * (1 - (1 - self.config.final_rate) * done)
 
     @abstractmethod
     def steps(self, states: WordStates, generator: torch.Generator) -> Iterator[int]:
-        """Learn from a batch, step by step, adding to ``loss``; after each, the number of its examples."""
+        """Take the steps of a batch, adding to ``loss``; yields the number of examples of each step."""
 
     @abstractmethod
     def vectors(self) -> Tensor:
-        """[V, dim] the table as it is now."""
+        """[V, dim] the current table."""
 
     def row_table(self, initial: Tensor) -> RowTable:
         """A table of the vocabulary's words with the settings' optimizer."""
@@ -124,19 +123,19 @@ class Learner(Method):
         return RowTable(initial, RowOptimizer(self.config.optimiser), positives**-self.config.balance)
 
     def add_whitener(self, exponent: float | None) -> None:
-        """Whiten what is learned from by the states that are seen; None leaves it as it is."""
+        """Whiten inputs by the statistics of the states seen so far; None does not."""
         if exponent is not None:
             self.whitener = self.parts["whitener"] = RunningWhitener(self.run.width, exponent, self.run.device)
 
     def whitened(self, values: Tensor) -> Tensor:
-        """[n, width] values as they are learned from."""
+        """[n, width] values, whitened if there is a whitener."""
         return values if self.whitener is None else self.whitener.transform(values)
 
     def observe(self, states: WordStates) -> None:
-        """Learn from a batch of running text.
+        """Take the steps of a batch of running text.
 
         Raises:
-            TrainingError: The loss of this batch or, on a GPU, of one before it is not finite.
+            TrainingError: The loss of this batch (on a GPU, of an earlier one) is not finite.
         """
         self.learning_rate.fill_(self.scheduled_rate)
         with fast_products():
@@ -150,15 +149,15 @@ class Learner(Method):
             raise self._diverged(astray)
 
     def finish(self, provenance: Mapping[str, Any] | None = None) -> WordVectors:
-        """The table of words that were positives: the best one with early stopping, else the last."""
+        """The table of all words that were positives: with early stopping the best one, else the last."""
         if self.best is not None and int(self.best.epoch):
             return self.table(self.best.weights, self.positives.counts > 0, provenance)
         self.verify()
         return self.table(self.vectors(), self.positives.counts > 0, provenance)
 
     def score_epoch(self, epoch: int, score: Callable[[WordVectors], float], patience: int) -> bool:
-        """Score the table as it is now, and keep it if it is the best; whether to stop."""
-        assert self.best is not None, "the run said that there is no early stopping"
+        """Score the current table, and keep it if it is the best; returns whether to stop."""
+        assert self.best is not None, "RunContext.keeps_best is False"
         stopping = Patience(patience, best=float(self.best.score), best_step=int(self.best.epoch))
         value = self.score_now(score)
         if stopping.update(value, epoch):
@@ -168,21 +167,21 @@ class Learner(Method):
         return stopping.should_stop
 
     def score_now(self, score: Callable[[WordVectors], float]) -> float:
-        """Score the table as it is now, and note it in the curve."""
-        assert self.curve is not None, "the run said that there is no early stopping"
+        """Score the current table, and add the score to the curve."""
+        assert self.curve is not None, "RunContext.keeps_best is False"
         self.verify()
         value = score(self.table(self.vectors(), self.positives.counts > 0))
         self.curve.add(int(self.clock.counts[WORDS]), value)
         return value
 
     def report(self) -> dict[str, Any]:
-        """The epoch of the best table, its score, and the scores on the way with the words read before them."""
+        """The epoch and score of the best table, and the training curve."""
         if self.best is None or self.curve is None:
             return {}
         return {"kept_epoch": int(self.best.epoch), "score": float(self.best.score), "curve": self.curve.points}
 
     def why_empty(self) -> str | None:
-        """Subsampling may have left nothing to learn from."""
+        """The reason if subsampling left nothing to learn from."""
         if not self.config.subsample:
             return None
         left = float(self.sampler.expected_positives.sum())
@@ -192,7 +191,7 @@ class Learner(Method):
         )
 
     def status(self) -> str:
-        """The mean loss of an example since the last time."""
+        """The mean loss of an example since the last call."""
         if not self._examples:
             return ""
         mean = float(self.loss) / self._examples
@@ -201,11 +200,7 @@ class Learner(Method):
         return f"loss {mean:.3f}"
 
     def verify(self) -> None:
-        """Refuse a table that has diverged.
-
-        Raises:
-            TrainingError: Some number is not finite any more.
-        """
+        """Raise a `TrainingError` if the table is no longer finite."""
         astray = self._monitor.flush()
         if astray is None and not bool(torch.isfinite(self.vectors().sum())):
             astray = self._moment
@@ -224,7 +219,7 @@ class Learner(Method):
         )
 
     def draws(self, sizes: Sequence[int], count: int, generator: torch.Generator) -> Iterator[Tensor]:
-        """Negatives of steps with so many examples: [shared] for all of a step, or ``count`` for each."""
+        """Negatives for steps of the given sizes: [shared] for a whole step, or ``count`` for each example."""
         shared = self.config.shared
         if shared:
             yield from self.sampler.draw((len(sizes), shared), generator)
@@ -233,7 +228,7 @@ class Learner(Method):
 
     @property
     def is_pairwise(self) -> bool:
-        """Whether a step has the loss of `pairwise_rule` and no other, so that kernels can take it."""
+        """Whether the loss of a step is that of `pairwise_rule`, so that a kernel can compute it."""
         return True
 
     def pairwise_rule(self) -> PairwiseRule:
@@ -241,7 +236,7 @@ class Learner(Method):
         return PairwiseRule(self._negative_weight, self.config.mask_hits)
 
     def pair_step(self) -> PairStep | None:
-        """A pairwise step as kernels; None without a GPU, or where a step has another loss."""
+        """A pairwise step by kernels; None without a GPU, or if a step has another loss."""
         kernels = self.rows.kernels
         if kernels is None or not self.is_pairwise:
             return None
@@ -251,13 +246,13 @@ class Learner(Method):
         return PairStep(kernels, counts, self.score_offsets, rule, self.learning_rate, self.loss)
 
     def replayed(self, step: Callable[..., None], examples: int) -> Callable[..., None]:
-        """A step, or several, as a CUDA graph; it must not hold the learner, or neither is ever freed."""
+        """One or several steps as a CUDA graph; ``step`` must not reference the learner, or neither is ever freed."""
         return Replayed(step, examples) if self.run.device.type == "cuda" else step
 
     def negative_weights(self, negatives: Tensor, positives: Tensor) -> Tensor:
-        """Weights of negatives [B, N]: 0 where one is a positive of its query, given as [B, P].
+        """Weights of negatives [B, N]; 0 for one that is a positive [B, P] of its query.
 
-        Shared negatives stand for ``negatives`` of each query.
+        The weights of shared negatives add up to ``negatives`` for each query.
         """
         shape = (len(positives), negatives.shape[-1])
         weights = torch.full(shape, self._negative_weight, device=negatives.device)
@@ -269,7 +264,7 @@ class Learner(Method):
         return scores if self.score_offsets is None else scores + self.score_offsets[rows]
 
     def host_rng(self) -> np.random.Generator:
-        """Random generator of the batch on the host: the size of its draws is known without a GPU."""
+        """The batch's random generator on the host: sizes of samples are known without waiting for a GPU."""
         return np.random.default_rng(self._batch_seed)
 
     @property
@@ -285,7 +280,7 @@ class Learner(Method):
 
 
 class Moment(NamedTuple):
-    """The step, the words read and the learning rate at which a loss was computed."""
+    """The step, words read and learning rate at which a loss was computed."""
 
     steps: int
     words: int
@@ -293,16 +288,13 @@ class Moment(NamedTuple):
 
 
 class Counts(Unmergeable):
-    """Counters: how often each word was a positive, or the batches, words and steps so far.
-
-    The latter are on the host, where reading them never waits for a GPU.
-    """
+    """Counters: how often each word was a positive; or batches, words and steps so far, on the host."""
 
     def __init__(self, size: int, device: torch.device) -> None:
         self.counts = torch.zeros(size, dtype=torch.int64, device=device)
 
     def add(self, rows: Tensor, present: Tensor | None = None) -> None:
-        """Count rows of any shape; where there is a mask of the same shape, only those that it names."""
+        """Count rows of any shape, or only those in a mask of the same shape."""
         times = torch.ones_like(rows) if present is None else present.long()
         self.counts.index_add_(0, rows.flatten(), times.flatten())
 
@@ -312,7 +304,7 @@ class Counts(Unmergeable):
 
 
 class Best(Unmergeable):
-    """The best table so far by its score in early stopping, and its epoch; 0 before any."""
+    """The best table so far in early stopping, with its score and epoch; 0 before any."""
 
     def __init__(self, like: Tensor) -> None:
         self.weights = torch.zeros_like(like)
@@ -325,20 +317,20 @@ class Best(Unmergeable):
 
 
 class ScoreCurve(Unmergeable):
-    """Scores during training, each with the words read before it; at most so many as are announced."""
+    """Up to ``most`` scores during training, each with the number of words read."""
 
     def __init__(self, most: int) -> None:
         self.scores = torch.full((most, 2), torch.nan, dtype=torch.float64)
 
     def add(self, words: int, score: float) -> None:
-        """Note a score in the next free place; a second one after the same words takes the place of the first."""
+        """Append a score; it replaces the last one if that is after the same number of words."""
         known = self.points
         place = len(known) - bool(known and known[-1][0] == words)
         self.scores[place] = torch.tensor([words, score], dtype=torch.float64)
 
     @property
     def points(self) -> list[tuple[int, float]]:
-        """Words and score of each."""
+        """Words read and score, of each."""
         return [(int(words), score) for words, score in self.scores.tolist() if words == words]
 
     def state_dict(self) -> dict[str, Tensor]:
@@ -347,14 +339,14 @@ class ScoreCurve(Unmergeable):
 
 
 def mask_accidental_hits(weights: Tensor, negatives: Tensor, positives: Tensor) -> Tensor:
-    """Weights [B, N] with 0 where a negative, [B, N] or [N], is among the positives [B, P] of its query."""
+    """Set weights [B, N] of negatives, [B, N] or [N], to 0 if they are among the positives [B, P] of their query."""
     hits = negatives[..., None, :] == positives[:, :, None]
     return weights.masked_fill_(hits.any(dim=1), 0.0)
 
 
 @contextmanager
 def fast_products() -> Iterator[None]:
-    """TF32 products on a GPU inside the block; steps are far noisier than its rounding."""
+    """Use TF32 on a GPU inside the block; its rounding is far smaller than the noise of steps."""
     before = torch.get_float32_matmul_precision()
     torch.set_float32_matmul_precision("high")
     try:

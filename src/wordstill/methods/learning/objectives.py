@@ -1,8 +1,7 @@
-"""Loss functions of the learners: each gives the loss and its gradient with respect to every score.
+"""Loss functions of the learners, with their gradients with respect to every score, and negative sampling.
 
-Scores are inner products of a query (what the teacher says) with rows of the table, so a gradient with
-respect to a score is all that `RowTable` needs. B queries, P positive and N negative slots. `NegativeSampler` draws
-the negatives.
+Scores are inner products of a query (made from the teacher's states) with rows of the table, so gradients with respect
+to scores are all that `RowTable` needs. B queries, P positive and N negative slots.
 """
 
 from __future__ import annotations
@@ -24,69 +23,69 @@ class Losses(NamedTuple):
     """A loss summed over a batch, and its derivatives."""
 
     attraction: Tensor
-    """The part of the positives."""
+    """The loss of the positives."""
     repulsion: Tensor
-    """The part of the negatives."""
+    """The loss of the negatives."""
     positive: Tensor
-    """[B, P] by each positive score."""
+    """[B, P] derivative with respect to each positive score."""
     negative: Tensor
-    """[B, N] by each negative score."""
+    """[B, N] derivative with respect to each negative score."""
 
     @property
     def total(self) -> Tensor:
-        """Both parts."""
+        """The whole loss."""
         return self.attraction + self.repulsion
 
 
 @dataclass(frozen=True)
 class PairwiseRule:
-    """Settings of a `pairwise` loss that a kernel computes."""
+    """Settings of a `pairwise` loss, for a kernel."""
 
     weight: float
-    """Of each negative."""
+    """Weight of each negative."""
     mask_accidental_hits: bool
-    """Leave out negatives that are a positive of the example."""
+    """Skip negatives that are a positive of the example."""
     per_window: bool = False
     """Multiply the weight of negatives by the sum of the weights of the example's positives."""
     attraction: float = 1.0
-    """Factor of the part of the positives."""
+    """Factor of the loss of the positives."""
     repulsion: float = 1.0
-    """Factor of the part of the negatives."""
+    """Factor of the loss of the negatives."""
 
 
 @dataclass(frozen=True)
 class WindowRule:
-    """Settings of a loss with one score for a whole window that a kernel computes."""
+    """Settings of a loss with one score for a whole window, for a kernel."""
 
     objective: str
     """``summed``, ``attended`` or ``attended-held``."""
     clip: float | None
-    """Largest norm of all gradients of a step together."""
+    """Maximum norm of all gradients of a step together."""
     semantic: float = 1.0
-    """Factor of the part of the positives."""
+    """Factor of the loss of the positives."""
     contrastive: float = 1.0
-    """Factor of the part of the negatives."""
+    """Factor of the loss of the negatives."""
     contextualised: float = 0.0
     """Factor of the loss of a query with itself."""
 
 
 def pairwise(positive: Tensor, negative: Tensor, present: Tensor, drawn: Tensor) -> Losses:
-    r"""Every slot for itself: logistic loss with negatives (X2Static, Eq. 1; skip-gram).
+    r"""Logistic loss of each slot, with negatives (X2Static, Eq. 1; skip-gram).
 
     .. math:: \sum_p m_p \log(1 + e^{-s_p}) + \sum_n m_n \log(1 + e^{s_n})
 
     Args:
         positive: Scores [B, P].
         negative: Scores [B, N].
-        present: Weight of each positive slot [B, P], 0 where it is empty.
-        drawn: Weight of each negative slot [B, N], 0 where it is empty.
+        present: Weight of each positive slot [B, P]; 0 if it is empty.
+        drawn: Weight of each negative slot [B, N]; 0 if it is empty.
     """
     attraction = (present * softplus(-positive)).sum()
     return _with_negatives(attraction, -present * torch.sigmoid(-positive), negative, drawn)
 
 
 def summed(positive: Tensor, negative: Tensor, present: Tensor, drawn: Tensor) -> Losses:
-    r"""All positives of a query in one score (Context-to-Vec, Eq. 5).
+    r"""Logistic loss of the sum of a query's positive scores, with negatives (Context-to-Vec, Eq. 5).
 
     .. math:: \log(1 + e^{-\sum_p m_p s_p}) + \sum_n m_n \log(1 + e^{s_n})
     """
@@ -97,24 +96,24 @@ def summed(positive: Tensor, negative: Tensor, present: Tensor, drawn: Tensor) -
 
 
 def attended(positive: Tensor, negative: Tensor, present: Tensor, drawn: Tensor) -> Losses:
-    r"""Positives of a query weighted by attention into one score (BERT + skip-gram, Eq. 13-15).
+    r"""Logistic loss of a query's positive scores averaged by attention, with negatives (BERT + skip-gram, Eq. 13-15).
 
     .. math:: a_p \propto m_p e^{s_p}, \quad S = \sum_p a_p s_p, \quad
               \log(1 + e^{-S}) + \sum_n m_n \log(1 + e^{s_n})
 
-    The inner product of the query with the weighted sum of rows is the weighted sum of scores, so the sum of
-    rows is never made. Gradients flow through the weights: a positive that scores more than 1 below S is pushed away.
+    The inner product of the query with the weighted sum of rows is the weighted sum of scores, so the sum of rows is
+    never computed. Gradients flow through the weights: a positive that scores more than 1 below S is pushed away.
     """
     return _attended(positive, negative, present, drawn, held=False)
 
 
 def attended_held(positive: Tensor, negative: Tensor, present: Tensor, drawn: Tensor) -> Losses:
-    """The same, but weights are held constant in a step, so that every positive is pulled."""
+    """`attended` with the weights held constant in a step, so that every positive is attracted."""
     return _attended(positive, negative, present, drawn, held=True)
 
 
 def _attended(positive: Tensor, negative: Tensor, present: Tensor, drawn: Tensor, *, held: bool) -> Losses:
-    # An empty slot has the logarithm minus infinity.
+    # The logarithm of an empty slot's weight is minus infinity.
     masked = positive + present.log()
     any_present = (present != 0).any(dim=1, keepdim=True)
     weights = torch.where(any_present, masked, 0.0).softmax(dim=1) * any_present
@@ -132,20 +131,20 @@ NoiseSource = Literal["counts", "subsampled"]
 
 
 class NegativeSampler:
-    """Draws negatives from the vocabulary, and thins out frequent targets.
+    """Samples negatives from the vocabulary, and subsamples frequent targets.
 
     Args:
         vocabulary: The words and their counts.
-        power: Counts are raised to it.
-        source: ``counts`` as they are, or as they are once frequent targets are thinned out, which gives
-            every word the same number of negatives for each positive at power 1.
-        subsample: The threshold of that thinning.
-        device: Where negatives are drawn.
+        power: Power of the counts.
+        source: ``counts``, or ``subsampled`` for the counts after subsampling, which at power 1 give every word as many
+            negatives as positives.
+        subsample: Subsampling threshold.
+        device: Where negatives are sampled.
 
     Attributes:
-        keep: Probability that an occurrence of each word stays a target [V], on the host.
-        expected_positives: How many do, each time the text is read [V].
-        cumulative: Probability that a draw is this word or one before it [V].
+        keep: Probability that subsampling keeps an occurrence of each word [V], on the host.
+        expected_positives: Expected number of kept occurrences in an epoch [V].
+        cumulative: Cumulative distribution of negatives [V].
 
     Raises:
         UsageError: There is nothing to learn from.
@@ -167,18 +166,18 @@ class NegativeSampler:
         self._log_ratio = torch.from_numpy(np.nan_to_num(ratio, posinf=0.0, neginf=0.0)).float().to(device)
 
     def offsets(self, negatives: int) -> Tensor:
-        """[V] score of each word at which a positive is as likely as its share among the negatives says."""
+        """[V] the score at which a word is as likely a positive as its share of negatives implies."""
         return -(self._log_ratio + float(np.log(negatives)))
 
     def draw(self, shape: tuple[int, ...], generator: torch.Generator) -> Tensor:
-        """Word ids, each drawn anew."""
+        """Independent samples of word ids."""
         device = self.cumulative.device
         points = torch.rand(shape, dtype=torch.float64, device=device, generator=generator)
-        # The last bound can fall short of 1 by rounding.
+        # The last bound can be below 1 by rounding.
         return torch.searchsorted(self.cumulative, points).clamp_(max=len(self.cumulative) - 1)
 
     def kept(self, words: NDArray[np.integer], rng: np.random.Generator) -> NDArray[np.bool_]:
-        """Which occurrences stay when frequent words are thinned out [n]; all on the host."""
+        """Which occurrences subsampling keeps [n]; on the host."""
         stays: NDArray[np.bool_] = rng.random(len(words), dtype=np.float32) < self.keep[words]
         return stays
 

@@ -1,4 +1,4 @@
-"""Sparse optimizer steps on rows of a table: gather, dot, scatter with repeated rows merged, update; CUDA graphs."""
+"""Row-sparse optimizer steps on a table, and their replay as CUDA graphs."""
 
 from __future__ import annotations
 
@@ -25,27 +25,27 @@ EVERY = slice(None)
 
 @dataclass(frozen=True)
 class RowOptimizer:
-    """Optimizer of single rows: SGD, Adagrad, or Adam in two forms."""
+    """Row-sparse SGD, Adagrad, or Adam in two variants."""
 
     kind: OptimizerKind = "adam"
-    """``adagrad`` keeps one number for each row, so it does not depend on the choice of axes. ``adam``
-    corrects its first steps by the row's own number of steps. ``lazy-adam``, as in TensorFlow and as torch's
-    SparseAdam, does so by that of the whole table: a rare word's first step is about three times as long."""
+    """``adagrad`` keeps one number per row, so it is invariant to rotation. The bias correction of ``adam`` counts the
+    steps of each row; that of ``lazy-adam``, as in TensorFlow and torch's SparseAdam, counts those of the whole table,
+    which makes a rare word's first step about three times as long."""
     beta1: float = 0.9
     beta2: float = 0.999
     epsilon: float = 1e-8
 
 
 class RowTable:
-    """A table of vectors whose rows take steps of their own.
+    """A table of vectors with row-sparse optimizer steps.
 
-    A batch has B queries, and for each of them R slots that name rows, any row as often as it likes. Memory:
-    rows x dim float32, three times that with Adam, and once more on a GPU.
+    A batch has B queries with R slots each; a slot is a row, and rows may repeat. Memory: rows x dim float32, three
+    times that with Adam, and once more on a GPU.
 
     Args:
-        initial: The vectors to begin with [rows, dim]; they are taken over, not copied.
-        optimizer: How rows are updated.
-        rates: Factor of the learning rate for each row [rows]; None is 1 for all.
+        initial: The initial vectors [rows, dim], not copied.
+        optimizer: The optimizer.
+        rates: Factor of the learning rate for each row [rows]; None is 1.
     """
 
     def __init__(self, initial: Tensor, optimizer: RowOptimizer, rates: Tensor | None = None) -> None:
@@ -68,12 +68,12 @@ class RowTable:
             return queries @ self.weights[rows].T
         if self.kernels is not None:
             return self.kernels.scores(queries, rows)
-        # One slot at a time: the rows of all slots together would not fit a processor's cache.
+        # One slot at a time, because the rows of all slots would not fit into a processor's cache.
         columns = [(queries * self.weights[slot]).sum(dim=1) for slot in rows.unbind(1)]
         return torch.stack(columns, dim=1)
 
     def query_gradients(self, rows: Tensor, coefficients: Tensor) -> Tensor:
-        """Gradients of the queries [B, dim], where the loss changes by ``coefficients`` [B, R] per score."""
+        """Gradients of the queries [B, dim], given the derivatives of the loss by each score [B, R]."""
         if rows.dim() == 1:
             return coefficients @ self.weights[rows]
         if self.kernels is not None:
@@ -84,13 +84,13 @@ class RowTable:
         return gradients
 
     def step(self, queries: Tensor, rows: Tensor, coefficients: Tensor, learning_rate: float | Tensor) -> None:
-        """Update every named row once, with the sum of its gradients over all slots.
+        """Update each row once, with the sum of its gradients over all slots.
 
         Args:
             queries: [B, dim].
             rows: [B, R], or [R] if shared by all queries.
-            coefficients: How the loss changes with each score [B, R]; a slot with 0 still counts as a step.
-            learning_rate: Of all rows; each has its own factor beside it.
+            coefficients: Derivative of the loss by each score [B, R]; a row with 0 still counts a step.
+            learning_rate: Learning rate, before the factors of rows.
         """
         if rows.dim() == 2 and self.kernels is not None:
             self.kernels.step(queries, rows, coefficients, learning_rate)
@@ -99,7 +99,7 @@ class RowTable:
         self.apply(distinct, gradients, learning_rate)
 
     def apply(self, rows: Tensor | slice, gradients: Tensor, learning_rate: float | Tensor) -> None:
-        """Update rows [U], each named once, or all of them, with their gradients [U, dim]."""
+        """Update distinct rows [U], or all, with their gradients [U, dim]."""
         if isinstance(rows, slice) and self.kernels is not None:
             self.kernels.apply_all(gradients, learning_rate)
             return
@@ -117,11 +117,7 @@ class RowTable:
         return {"weights": self.weights, "steps": self.steps, **self.state}
 
     def merge(self, other: Accumulator) -> None:
-        """Refused: what two runs have learned cannot be added.
-
-        Raises:
-            UsageError: Always.
-        """
+        """Raise a `UsageError`: trained tables cannot be merged."""
         raise UsageError(
             "Tables of trained methods cannot be merged. Train on all the text in one run, or "
             "use a method that keeps sums, such as still or ase."
@@ -147,7 +143,7 @@ def merged_gradients(queries: Tensor, rows: Tensor, coefficients: Tensor) -> tup
     Args:
         queries: [B, dim].
         rows: [B, R], or [R] if shared by all queries.
-        coefficients: How the loss changes with each score [B, R].
+        coefficients: Derivative of the loss by each score [B, R].
     """
     distinct, place = torch.unique(rows, return_inverse=True)
     shape = (len(distinct), queries.shape[1])
@@ -162,7 +158,7 @@ def merged_gradients(queries: Tensor, rows: Tensor, coefficients: Tensor) -> tup
 def joined(queries: Tensor, positives: Tensor, negatives: Tensor, losses: Losses) -> tuple[Tensor, Tensor, Tensor]:
     """Queries, rows and coefficients of positives [B, P] and negatives [B, N] or [N], for one step.
 
-    The gradients of shared negatives become queries of their own, each with one slot that counts.
+    The gradients of shared negatives become additional queries, each with one slot of weight 1.
     """
     if negatives.dim() == 2:
         rows = torch.cat([positives, negatives], dim=1)
@@ -174,7 +170,7 @@ def joined(queries: Tensor, positives: Tensor, negatives: Tensor, losses: Losses
 
 
 def gpu_step(table: RowTable) -> KernelStep | None:
-    """The steps of a table on a GPU as kernels; None where there is no GPU or no Triton."""
+    """The steps of a table by kernels; None without a GPU or Triton."""
     if not table.weights.is_cuda or table.weights.dtype != torch.float32:
         return None
     try:
@@ -190,7 +186,7 @@ Step = Callable[[], None]
 def recorded(step: Step) -> Step:
     """Capture a step as a CUDA graph, without running it; the result replays it."""
     graph = torch.cuda.CUDAGraph()
-    # Other threads may go on asking for memory while this one records.
+    # Other threads may allocate memory during the capture.
     with torch.cuda.graph(graph, capture_error_mode="thread_local"):
         step()
     replay: Step = graph.replay
@@ -200,15 +196,14 @@ def recorded(step: Step) -> Step:
 class Replayed:
     """A CUDA graph of a function that changes tensors in place, for many calls of one size.
 
-    Naming the dozen operations of a step takes the host ten times as long as starting them as one graph. A
-    graph always reads the same addresses, so arguments are copied there first. The first call goes the usual
-    way, which prepares what the operations need; the second is recorded. Calls of another size, such as the
-    last of a batch, go the usual way.
+    Launching the dozen operations of a step takes the host ten times as long as launching one graph. A graph always
+    reads the same addresses, so arguments are copied there first. The first call runs normally, as a warm-up; the
+    second is captured. Calls of another size, such as the last of a batch, always run normally.
 
     Args:
-        function: Must neither wait for the GPU nor depend on anything but tensors that stay where they are.
-        size: Rows of the first argument in calls that are to be recorded.
-        record: Makes a step that can be started again.
+        function: Must not wait for the GPU, and must depend only on tensors with fixed addresses.
+        size: Rows of the first argument in calls to capture.
+        record: Captures a step.
     """
 
     def __init__(self, function: Callable[..., None], size: int, record: Callable[[Step], Step] = recorded) -> None:

@@ -47,33 +47,31 @@ class WindowConfig(LearnerConfig):
     dim: Annotated[int | None, Range(1, 16_384)] = 300
     """Size of the vectors; none takes the teacher's width."""
     window: Annotated[int, Range(1, 1_000)] = 5
-    """Words to the left and to the right that are predicted."""
+    """Words to predict on the left and on the right."""
     right: Annotated[int | None, Range(0, 1_000)] = None
-    """Words to the right, if not as many as to the left."""
+    """Words on the right; none takes as many as on the left."""
     self_weight: Annotated[float, Range(0, 1_000_000)] = 6.0
-    """Weight of the pair of a word with itself beside those with its neighbors, which have 1; 0 leaves it
-    out."""
+    """Weight of the pair of a word with itself; pairs with neighbors have 1. 0 leaves it out."""
     objective: Objective = "pairwise"
-    """Each pair for itself; or all in one score, summed or weighted by attention, whose weights can be held
-    constant in a step."""
+    """The loss of each pair, or of one score for the window: the sum, or the mean by attention, whose weights can be
+    held constant in a step."""
     negatives: int = 5
     drawn_for: DrawnFor = "window"
-    """Negatives are drawn for each center; ``window`` gives them the weight that they would have if drawn for
-    each pair."""
+    """Negatives are drawn for each center; ``window`` weights them as if they were drawn for each pair."""
     subsample: float = 1e-5
     batch: int = 512
     """Centers in a step."""
     start: Start = "orthogonal"
-    """The projection at the start: orthonormal, or the random one of Xavier."""
+    """Initial projection: orthonormal, or Xavier's random one."""
     projection_optimiser: OptimizerKind = "adam"
     projection_rate: Annotated[float | None, Range(0, 1_000_000)] = 1e-4
-    """The projection's own rate; none takes that of the table."""
+    """Learning rate of the projection; none takes that of the table."""
     clip: Annotated[float | None, Range(0, 1_000_000, above=True)] = None
-    """Largest norm of all gradients of a step together."""
+    """Maximum norm of all gradients of a step together."""
     whiten: Annotated[float | None, Range(0, 1)] = 0.25
-    """Center states and multiply them by this power of their inverse covariance before they are projected."""
+    """Center states and multiply them by this power of their inverse covariance before projecting them."""
     centre_table: bool = True
-    """Take the mean vector of the most frequent words off all vectors at the end."""
+    """Subtract the mean vector of the most frequent words at the end."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -110,13 +108,13 @@ PRINTED: Mapping[str, Any] = {
     "corrected": False,
     "self_weight": 0.0,
 }
-"""What ``paper`` has in both methods with windows. BERT + skip-gram prints the rate and the clipping; that
-the rate falls is from its code, centers in a step are ours. Context-to-Vec prints none of these."""
+"""The preset ``paper`` of both methods with windows. BERT + skip-gram prints learning rate and clipping; the decay of
+the rate is from its code, and the number of centers in a step is ours. Context-to-Vec prints none of these."""
 
 
 FREQUENT = 20_000
 STEPS_TOGETHER = 32
-"""Steps of few centers that a GPU is told of at once: it takes one in less time than the host needs to name it."""
+"""Small steps that are launched together: a GPU takes one in less time than the host needs to launch it."""
 
 
 class Step(NamedTuple):
@@ -130,7 +128,7 @@ class Step(NamedTuple):
 
 
 class WindowLearner(Learner):
-    """Skip-gram with projected teacher states as centers: the rows of a window are pulled towards them.
+    """Skip-gram with projected teacher states as centers, which attract the rows of the words in their windows.
 
     Memory: the table (vocabulary x dim), the projection (dim x width) and the optimizer's state of both.
     """
@@ -161,11 +159,11 @@ class WindowLearner(Learner):
 
     @property
     def is_pairwise(self) -> bool:
-        """Not with other objectives, nor with gradient clipping."""
+        """Only for the pairwise objective without clipping."""
         return self.config.objective == "pairwise" and self.config.clip is None
 
     def pairwise_rule(self) -> PairwiseRule:
-        """Negatives may have the weight of the whole window."""
+        """With the weight of negatives for a whole window, if set."""
         return replace(super().pairwise_rule(), per_window=self.config.drawn_for == "window")
 
     def window_rule(self) -> WindowRule | None:
@@ -179,7 +177,7 @@ class WindowLearner(Learner):
         return WindowRule(config.objective, config.clip)
 
     def window_step(self) -> WindowStep | None:
-        """A step of such a loss as kernels; None without a GPU."""
+        """A step with `window_rule` by kernels; None without a GPU."""
         kernels = self.rows.kernels
         rule = None if kernels is None else self.window_rule()
         if kernels is None or rule is None:
@@ -193,27 +191,27 @@ class WindowLearner(Learner):
 
     @property
     def parts_of_input(self) -> int:
-        """How many states stand side by side in what is projected."""
+        """Number of concatenated states in an input of the projection."""
         return 1
 
     def first_rows(self, rows: int, dim: int) -> Tensor:
-        """The table at the start."""
+        """The initial table."""
         return torch.zeros(rows, dim, device=self.run.device)
 
     @abstractmethod
     def inputs(self, states: WordStates, centers: Tensor) -> Tensor:
-        """[n, parts x width] what is projected, for centers [n] given by number."""
+        """[n, parts x width] inputs of the projection, for centers [n] given by index."""
 
     def adjust(self, losses: Losses, negative: Tensor, drawn: Tensor) -> Losses:
         """Hook for methods that weigh the parts of the loss."""
         return losses
 
     def beside(self, queries: Tensor) -> tuple[Tensor, Tensor] | None:
-        """A loss of the queries themselves, and its gradients [B, dim]."""
+        """A loss of the queries themselves, and its gradients [B, dim]; None by default."""
         return None
 
     def steps(self, states: WordStates, generator: torch.Generator) -> Iterator[int]:
-        """Learn from the kept centers of a batch, in random order."""
+        """Take the steps for the kept centers of a batch, in random order."""
         self._observe_spread(states)
         found = self.windows(states, self.host_rng())
         count = len(found.centers)
@@ -230,14 +228,14 @@ class WindowLearner(Learner):
             yield from own
 
     def vectors(self) -> Tensor:
-        """The table of the words that are predicted."""
+        """The table of predicted words."""
         if not self.config.centre_table:
             return self.rows.weights
         frequent = self.positives.counts.argsort(descending=True)[:FREQUENT]
         return self.rows.weights - self.rows.weights[frequent].mean(dim=0)
 
     def gradients(self, inputs: Tensor, examples: Examples, negatives: Tensor) -> Step:
-        """Loss and gradients of one step; nothing is changed."""
+        """Loss and gradients of one step, without updates."""
         queries = inputs @ self.projection.weights.T
         positive = self.scores(self.rows, queries, examples.rows)
         negative = self.scores(self.rows, queries, negatives)
@@ -275,7 +273,7 @@ class WindowLearner(Learner):
     def _first_projection(self, dim: int) -> Tensor:
         config, device, width = self.config, self.run.device, self.parts_of_input * self.run.width
         if config.start == "orthogonal":
-            # Drawn on the host, where the decomposition gives the same on every machine with a GPU or not.
+            # On the host, so that the decomposition is the same with and without a GPU.
             generator = torch.Generator().manual_seed(self.run.seed)
             square = torch.randn(max(dim, width), max(dim, width), generator=generator)
             basis: Tensor = torch.linalg.qr(square)[0]
@@ -284,7 +282,7 @@ class WindowLearner(Learner):
         return torch.empty(dim, width, device=device).uniform_(-bound, bound, generator=self._generator())
 
     def drawn_weights(self, examples: Examples, negatives: Tensor) -> Tensor:
-        """How much each negative counts for each center [examples, negatives]."""
+        """Weight of each negative for each center [examples, negatives]."""
         drawn = self.negative_weights(negatives, examples.rows)
         if self.config.drawn_for == "window":
             return drawn * examples.weights.sum(dim=1, keepdim=True)
@@ -301,7 +299,7 @@ class WindowLearner(Learner):
 
 
 def each_step(step: Callable[..., None], batch: int) -> Callable[..., None]:
-    """Steps of so many centers, one after another: what is recorded together is started together."""
+    """Several steps of ``batch`` centers as one function, which can be captured as one graph."""
 
     def learn(*arguments: Tensor) -> None:
         for part in zip(*(torch.split(each, batch) for each in arguments)):
@@ -311,7 +309,7 @@ def each_step(step: Callable[..., None], batch: int) -> Callable[..., None]:
 
 
 def projected(step: PairStep, projection: RowTable) -> Callable[..., None]:
-    """A step whose queries are projections of inputs, and which moves the projection too."""
+    """A step whose queries are projections of inputs, and which updates the projection too."""
 
     def learn(inputs: Tensor, rows: Tensor, present: Tensor, negatives: Tensor) -> None:
         queries = inputs @ projection.weights.T
@@ -324,33 +322,33 @@ def projected(step: PairStep, projection: RowTable) -> Callable[..., None]:
 
 @dataclass(frozen=True)
 class Examples:
-    """B centers with P slots each. An empty slot names a row that another slot of the center names too."""
+    """B centers with P slots each. An empty slot repeats the row of another slot of its center."""
 
     centers: Tensor
-    """[B] numbers of the centers among the words of the batch."""
+    """[B] index of each center among the words of the batch."""
     rows: Tensor
-    """[B, P] words of the vocabulary."""
+    """[B, P] word ids."""
     weights: Tensor
-    """[B, P] weight of each slot, 0 where it is empty."""
+    """[B, P] weight of each slot; 0 if it is empty."""
     words: Tensor
-    """[B] the centers' own words of the vocabulary."""
+    """[B] word id of each center."""
 
     def split(self, size: int) -> list[Examples]:
-        """Pieces of so many centers, in order."""
+        """Split into pieces of ``size`` centers."""
         parts = (self.centers, self.rows, self.weights, self.words)
         return [Examples(*each) for each in zip(*(torch.split(part, size) for part in parts))]
 
 
 class Windows:
-    """Finds every known word of a running text with the known words around it in its sentence.
+    """Finds all known words of a batch with the known words around them in their sentences.
 
-    Frequent words are thinned out both as centers and as neighbors, as in word2vec; the text that the
-    teacher reads stays whole. Centers without any filled slot are left out.
+    Frequent words are subsampled both as centers and as neighbors, as in word2vec, but the teacher reads the whole
+    text. Centers without any filled slot are skipped.
 
     Args:
-        rule: What a window is.
-        sampler: Says how much frequent words are thinned out.
-        device: Where the states will be.
+        rule: Settings of the windows.
+        sampler: Subsamples frequent words.
+        device: Device of the states.
     """
 
     def __init__(self, rule: WindowConfig, sampler: NegativeSampler, device: torch.device) -> None:
@@ -378,10 +376,7 @@ class Windows:
         return Examples(centers, ids[torch.where(filled, places, spare)], slots, ids[centers])
 
     def _centers(self, ids: NDArray[np.integer], rng: np.random.Generator) -> NDArray[np.int64]:
-        """Numbers of the words that take part [n], in random order.
-
-        They are drawn on the host, which then knows how many without waiting.
-        """
+        """Indices of the centers [n], in random order; sampled on the host, which then knows their number."""
         centers = np.flatnonzero((ids >= 0) & self.sampler.kept(np.maximum(ids, 0), rng))
         return rng.permutation(centers)
 
