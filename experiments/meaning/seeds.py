@@ -234,7 +234,7 @@ def main() -> None:
     study.train(jobs)
     representations = study.raw()
     vectors = WordVectors.load(options.vectors)
-    texts = [corpus.text(number) for number in range(min(LIU_TEXTS, len(corpus)))]
+    texts = [corpus.text(number) for number in range(min(options.liu_texts, len(corpus)))]
     liu = LiuTransform.fit_texts(StateReader(teacher, TOP), texts, vectors)
     representations[LIU] = study.of_all_layers(TOP, liu)
     representations |= study.distilled(jobs, list(dict.fromkeys((*CANDIDATES, "context", kind))))
@@ -333,6 +333,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--seconds", type=float, help="time limit of each training")
     parser.add_argument("--task", action="append", help="run only these tasks")
     parser.add_argument("--limit", type=int, help="pairs of each sentence task")
+    parser.add_argument("--liu-texts", type=int, default=LIU_TEXTS, help="texts that Liu et al. 2020 is fitted on")
     parser.add_argument("--device", default="auto")
     parser.add_argument("--dtype", default="auto")
     parser.add_argument("--commit", help="commit to record, where git is not available")
