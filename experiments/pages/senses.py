@@ -39,19 +39,19 @@ def _scores(content: Mapping[str, Any]) -> str:
     ]
     for row in content["rows"]:
         name = NAMES.get(row["label"], f"senses: {row['label']}")
-        plain = row["label"].startswith("deviation")
-        scws = "" if plain else f"{row['scws']:.1f}"
+        only_wic = row["label"].startswith(("deviation", "combined"))
+        scws = "" if only_wic else f"{row['scws']:.1f}"
         gains = [
-            "" if not shown else f"{row[f'{task}_gain']:+.1f} [{low:+.1f}, {high:+.1f}]"
-            for task, shown in (("scws", not plain and row["label"] != "table"), ("wic", row["label"] != "raw"))
-            for low, high in [row[f"{task}_interval"]]
+            f"{row[f'{task}_gain']:+.1f} [{low:+.1f}, {high:+.1f}]" if shown else ""
+            for task, shown in (("scws", not only_wic and row["label"] != "table"), ("wic", row["label"] != "raw"))
+            for low, high in [row.get(f"{task}_interval", (0.0, 0.0))]
         ]
         lines.append(f"| {name} | {scws} | {gains[0]} | {row['wic']:.1f} | {gains[1]} |")
     return "\n".join(lines)
 
 
 def _rule(content: Mapping[str, Any]) -> str:
-    return f"{content['rule_wic']} " if "rule_wic" in content else ""
+    return "".join(f"{content[name]} " for name in ("rule_wic", "combined_wic") if name in content)
 
 
 def _for_wic(content: Mapping[str, Any]) -> str:

@@ -10,11 +10,12 @@ Example: python -m experiments.quality.senses pick enwiki-a.txt.xz enwiki-b.txt.
 
 `pick` takes sentences with words of SCWS and of WiC's development and test parts, so that all of them have
 occurrences; it looks at no score. `measure` chooses on a development half of SCWS, by the mean of average and maximum
-similarity: layer and prediction strength, then how far senses are moved, then how surely a use belongs to one. Layer,
-kind of vector and thresholds for WiC are chosen on its development part and those pairs of its training part whose
-words have occurrences; the rest is reported, with the threshold of a logistic regression for WiC, but for the raw
-states with the better of two. `cost` compares a plain distillation with one that keeps occurrences, by
-CPU time and peak memory.
+similarity: layer and prediction strength, then how surely a use belongs to a sense. Layer, kind of score and
+thresholds for WiC are chosen on its development part and those pairs of its training part whose words have
+occurrences; the rest is reported, with a logistic regression for WiC, but for the raw states with the better of two
+thresholds. `combined` is a regression on three cosines: of the raw states, of deviations, and of deviations
+stretched in the directions in which the word's own uses differ. `cost` compares a plain distillation with one that
+keeps occurrences, by CPU time and peak memory.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ from sklearn.linear_model import LogisticRegression
 
 from experiments.record import add_result_options, origin, write_json
 from wordstill.analysis.senses import SenseConfig, Senses
-from wordstill.analysis.senses_in_context import KINDS, sense_vectors
+from wordstill.analysis.senses_in_context import KINDS, numbers_of, sense_vectors
 from wordstill.core.text_io import numbered_lines
 from wordstill.evaluation.data.context_sets import ContextPair
 from wordstill.evaluation.data.locate import locate
@@ -54,11 +55,13 @@ from wordstill.vectors.search import unit_rows
 
 MODULE = "experiments.quality.senses"
 SEED = 0
-STRENGTHS, REACHES, SHARPNESSES = (0.5, 0.55, 0.6, 0.7), (1.0, 2.0, 3.0), (20.0, 100.0)
+STRENGTHS, SHARPNESSES = (0.5, 0.55, 0.6, 0.7), (20.0, 100.0)
 """Tried on the development half, beside the defaults."""
 SCWS_KINDS = ("average", "maximum")
-OF_USES = ("use", "deviation")
-"""Kinds of vectors that depend on no setting but the layer."""
+OF_USES = ("use", "deviation", "combined")
+"""Kinds of scores that depend on no setting but the layer."""
+COMBINED = ("raw", "deviation", "stretched")
+"""Cosines that make up the combined score."""
 RESAMPLES = 2000
 WEAK = 1e6
 """Regularization that changes nothing."""
@@ -150,25 +153,24 @@ def measure(options: argparse.Namespace) -> None:
     on_half: dict[Setting, float] = {}
     with ProcessPoolExecutor(os.cpu_count(), get_context("spawn")) as pool:
 
+        def cosines_of(setting: Setting, name: str) -> PairCosines:
+            found = sense_cosines(pool, setting, name, read[name], options.work)
+            return found._replace(cosines=plain[name].cosines | found.cosines)
+
         def tried(settings: Sequence[Setting]) -> Setting:
             """Score settings on SCWS; the best of all so far."""
             for setting in settings:
-                scored[setting] = {"scws": sense_cosines(pool, setting, "scws", read["scws"], options.work)}
+                scored[setting] = {"scws": cosines_of(setting, "scws")}
                 found = [correlation(scored[setting]["scws"], kind, half) for kind in SCWS_KINDS]
                 on_half[setting] = float(np.mean(found))
                 print(f"{setting.label}: {', '.join(f'{each:.2f}' for each in found)}", flush=True)
             return max(on_half, key=lambda setting: on_half[setting])
 
         best = tried([Setting(path, SenseConfig(strength)) for path in options.input for strength in STRENGTHS])
-        best = tried([best.replaced(reach=reach) for reach in REACHES])
         for_scws = tried([best.replaced(sharpness=sharpness) for sharpness in SHARPNESSES])
         by_layer = [setting for setting in scored if setting.config == SenseConfig()]
         for setting in dict.fromkeys((*by_layer, for_scws)):
-            scored[setting] |= {
-                name: sense_cosines(pool, setting, name, pairs, options.work)
-                for name, pairs in read.items()
-                if name != "scws"
-            }
+            scored[setting] |= {name: cosines_of(setting, name) for name in read if name != "scws"}
     on_dev = {(kind, each): development_accuracy(scored[each], kind) for each in by_layer for kind in OF_USES}
     kind, for_wic = max(on_dev, key=lambda pair: on_dev[pair])
     default = next((each for each in by_layer if each.is_default), by_layer[0])
@@ -185,13 +187,15 @@ def measure(options: argparse.Namespace) -> None:
         },
         "chosen_wic": f"{kind}, {for_wic.label}",
         "rule_wic": "Thresholds are of logistic regressions on other pairs; the raw states get the better of two.",
+        "combined_wic": "Combined scores are of logistic regressions on the cosines of raw states, deviations and "
+        "deviations stretched in the directions in which the word's own uses differ.",
         "pairs_wic": int(read["wic-dev"].found.reshape(2, -1).all(axis=0).sum()),
         "rows": [
             *(row(plain, name, name, half) for name in ("raw", "table")),
             *(
-                row({**scored[setting], "plain": plain}, kind, f"{kind}, {setting.label}", half)
+                row(scored[setting], kind, f"{kind}, {setting.label}", half)
                 for setting in dict.fromkeys((default, for_scws, for_wic))
-                for kind in KINDS
+                for kind in (*KINDS, "combined")
             ),
         ],
     }
@@ -235,12 +239,8 @@ class Setting:
     def label(self) -> str:
         """In a few words."""
         usual = SenseConfig()
-        more = [
-            f", {name} {getattr(self.config, name):g}"
-            for name in ("reach", "sharpness")
-            if getattr(self.config, name) != getattr(usual, name)
-        ]
-        return f"layer {self.layer}, strength {self.config.strength:g}{''.join(more)}"
+        more = "" if self.config.sharpness == usual.sharpness else f", sharpness {self.config.sharpness:g}"
+        return f"layer {self.layer}, strength {self.config.strength:g}{more}"
 
 
 @cache
@@ -297,16 +297,29 @@ def sense_cosines(pool: Executor, setting: Setting, name: str, pairs: Pairs, wor
     files, settings = [states_file(work, name)] * PARTS, [setting] * PARTS
     made = list(pool.map(vectors_of_uses, settings, files, [layer] * PARTS, parts, words))
     order = np.argsort(np.concatenate(parts))
-    return pairs.cosines({kind: np.concatenate([each[kind] for each in made])[order] for kind in KINDS})
+    return pairs.cosines({kind: np.concatenate([each[kind] for each in made])[order] for kind in (*KINDS, "stretched")})
 
 
 def vectors_of_uses(
-    setting: Setting, states: Path, layer: int, numbers: NDArray[np.int64], words: Sequence[str]
+    setting: Setting, path: Path, layer: int, numbers: NDArray[np.int64], words: Sequence[str]
 ) -> dict[str, Floats32]:
     """Vectors of some uses by kind."""
-    kept, table = np.load(states), opened(setting.path)
-    rows = single_rows(table, words)
-    return sense_vectors(senses_of(setting), words, kept["states"][numbers, layer], kept["found"][numbers], rows)
+    kept, senses = np.load(path), senses_of(setting)
+    rows, states, seen = single_rows(senses.table, words), kept["states"][numbers, layer], kept["found"][numbers]
+    made = sense_vectors(senses, words, states, seen, rows)
+    return {**made, "stretched": stretched(senses, words, made["deviation"])}
+
+
+def stretched(senses: Senses, words: Sequence[str], deviations: Floats32) -> Floats32:
+    """[n, width] deviations of uses, times how far the uses of the word differ from their mean in each direction."""
+    found = deviations.copy()
+    for word, numbers in numbers_of(words).items():
+        if (known := senses.find(word)) is not None:
+            kept = senses.occurrences.of(known).states
+            apart = unit_rows((kept - kept.mean(axis=0)) @ senses.whitening)
+            _, sizes, directions = np.linalg.svd(apart, full_matrices=False)
+            found[numbers] = deviations[numbers] @ directions.T * sizes @ directions
+    return unit_rows(found)
 
 
 @cache
@@ -327,8 +340,9 @@ def single_rows(table: WordVectors, words: Sequence[str]) -> Floats32:
 
 
 def development_accuracy(cosines: Cosines, kind: str) -> float:
-    """Accuracy on WiC's development pairs with thresholds that are learned from them, in points; see `right`."""
-    return 100 * float(right(cosines, kind, "wic-dev").mean())
+    """Accuracy on WiC's development pairs, as many of one sense as of two, with thresholds learned from them."""
+    found, same = right(cosines, kind, "wic-dev"), cosines["wic-dev"].gold > 0
+    return 50 * float(found[same].mean() + found[~same].mean())
 
 
 def correlation(pairs: PairCosines, name: str, chosen: NDArray[np.bool_]) -> float:
@@ -337,26 +351,32 @@ def correlation(pairs: PairCosines, name: str, chosen: NDArray[np.bool_]) -> flo
     return 100 * spearman(pairs.gold[kept], pairs.cosines[name][kept])
 
 
-def row(cosines: dict[str, Any], kind: str, title: str, half: NDArray[np.bool_]) -> dict[str, Any]:
-    """Scores of one kind of vector; differences with the single vector on SCWS and with the raw mean on WiC."""
-    plain = cosines.get("plain", cosines)
+def row(cosines: Cosines, kind: str, title: str, half: NDArray[np.bool_]) -> dict[str, Any]:
+    """Scores of one kind; differences with the single vector on SCWS and with the raw mean on WiC."""
     scws, test = cosines["scws"], right(cosines, kind)
     other = np.flatnonzero(~half & scws.found)
     generator = np.random.default_rng(SEED)
     samples = other[generator.integers(0, len(other), (RESAMPLES, len(other)))]
 
     def gain(rows: NDArray[np.int64]) -> float:
-        own, single = scws.cosines[kind][rows], plain["scws"].cosines["table"][rows]
+        own, single = scws.cosines[kind][rows], scws.cosines["table"][rows]
         return 100 * (spearman(scws.gold[rows], own) - spearman(scws.gold[rows], single))
 
-    raw = right(plain, "raw")
+    raw = right(cosines, "raw")
     draws = generator.integers(0, len(raw), (RESAMPLES, len(raw)))
+    on_scws = (
+        {}
+        if kind not in scws.cosines
+        else {
+            "scws_development": round(correlation(scws, kind, half), 2),
+            "scws": round(correlation(scws, kind, ~half), 2),
+            "scws_gain": round(gain(other), 2),
+            "scws_interval": interval(np.array([gain(rows) for rows in samples])),
+        }
+    )
     return {
         "label": title,
-        "scws_development": round(correlation(scws, kind, half), 2),
-        "scws": round(correlation(scws, kind, ~half), 2),
-        "scws_gain": round(gain(other), 2),
-        "scws_interval": interval(np.array([gain(rows) for rows in samples])),
+        **on_scws,
         "wic": round(100 * float(test.mean()), 2),
         "wic_gain": round(100 * float((test - raw).mean()), 2),
         "wic_interval": interval(100 * (test - raw)[draws].mean(axis=1)),
@@ -364,20 +384,20 @@ def row(cosines: dict[str, Any], kind: str, title: str, half: NDArray[np.bool_])
     }
 
 
-def right(cosines: dict[str, Any], kind: str, name: str = "wic-test") -> Floats:
+def right(cosines: Cosines, kind: str, name: str = "wic-test") -> Floats:
     """1 for each pair of WiC that a threshold puts on the right side, else 0.
 
     Logistic regression on the development pairs gives the threshold: on halves of them, it is steadier than the
     threshold with most of them right. The raw states get whichever of the two is better on the pairs that are scored.
     """
     dev, scored = cosines["wic-dev"], cosines[name]
-    values, gold = dev.kept(kind, -1.0), dev.gold
-    model = LogisticRegression(C=WEAK, class_weight="balanced").fit(values[:, None], gold)
-    thresholds = [float(-model.intercept_[0] / model.coef_[0, 0])]
+    names = COMBINED if kind == "combined" else (kind,)
+    known, asked = (np.stack([pairs.kept(each, -1.0) for each in names], axis=1) for pairs in (dev, scored))
+    model = LogisticRegression(C=WEAK, class_weight="balanced").fit(known, dev.gold)
+    found = [(model.predict(asked) == scored.gold).astype(np.float64)]
     if kind == "raw":
-        thresholds.append(best_threshold(values, gold))
-    found = [correct(scored.kept(kind, -1.0), scored.gold, threshold) for threshold in thresholds]
-    return max(found, key=lambda one: one.sum())
+        found.append(correct(asked[:, 0], scored.gold, best_threshold(known[:, 0], dev.gold)))
+    return max(found, key=lambda one: float(one.sum()))
 
 
 def interval(values: Floats) -> list[float]:

@@ -189,9 +189,27 @@ def test_vectors_of_uses_give_average_and_maximum_similarity(senses, table):
     kept = senses.of("bank").kept.states
     apart = (kept - kept.mean(axis=0)) @ senses.whitening
     np.testing.assert_allclose(made["deviation"][0], apart[0] / np.linalg.norm(apart[0]), atol=1e-4)
-    mean = senses.map(kept).mean(axis=0)
-    moved = table.unit[table.index("bank")] + 0.7 * (senses.map(uses[:1])[0] - mean) / np.linalg.norm(mean)
-    np.testing.assert_allclose(made["use"][0], moved / np.linalg.norm(moved), atol=1e-4)
+    fixed = np.array(answers[1].probabilities) @ np.stack([sense.vector for sense in senses.of("bank").senses])
+    np.testing.assert_allclose(made["fixed"][1], fixed / np.linalg.norm(table["bank"]), atol=1e-5)
+
+
+def test_senses_lie_near_those_of_their_uses_that_are_near(senses, table):
+    found = senses.of("bank")
+    kept = senses.map(found.kept.states).astype(np.float64)
+    mean = kept.mean(axis=0)
+
+    def moved(members, use, belongs):
+        weights = [np.exp(senses.config.sharpness * (kept[member] @ use)) for member in members]
+        near = sum(weight * kept[member] for weight, member in zip(weights, members)) / sum(weights)
+        center = (near + belongs * use) / (1 + belongs)
+        vector = table.unit[table.index("bank")] + (center - mean) / np.linalg.norm(mean)
+        return vector / np.linalg.norm(vector)
+
+    states = found.kept.states[:3] + 0.1
+    for answer, use in zip(senses.look_up("bank", states), senses.map(states).astype(np.float64)):
+        np.testing.assert_allclose(answer.use, moved(range(len(kept)), use, 1), atol=1e-5)
+        for vector, sense, p in zip(answer.vectors, found.senses, answer.probabilities):
+            np.testing.assert_allclose(vector, moved(sense.uses, use, p), atol=1e-5)
 
 
 def test_whitened_uses_differ_equally_in_every_direction(senses):
@@ -273,6 +291,7 @@ def test_rows_of_an_evaluation(read):
     assert rows.names[2:] == (
         "table senses, average",
         "table senses, maximum",
+        "table senses, fixed",
         "table senses, use",
         "table senses, deviation",
     )

@@ -27,8 +27,6 @@ SEPARATOR = "|"
 MOST_USES = 500
 """Of more kept occurrences, so many are clustered; the others join the nearest sense."""
 CANDIDATES = 30
-USE_REACH = 0.7
-"""How far the vector of a single use is moved from the row of its word."""
 WHITENED_WORDS = 2000
 RIDGE = 0.05
 """Added to how uses differ in every direction, as a share of the mean."""
@@ -47,9 +45,9 @@ class SenseConfig(Config):
     most: Annotated[int, Range(1, 1_000)] = 8
     """Most senses of a word."""
     sharpness: Annotated[float, Range(0, 1e6)] = 50.0
-    """How surely a use in a sentence belongs to the nearest sense: what cosines are multiplied by."""
+    """How much a use in a sentence prefers the nearest sense, and its nearest uses: what cosines are multiplied by."""
     reach: Annotated[float, Range(0, 100)] = 1.5
-    """How far the vector of a sense is moved from the row of its word: times as far as its mean use."""
+    """How far the vector of a sense in a table is moved from the row of its word: times as far as its mean use."""
     seed: Annotated[int, SEEDS] = 0
 
 
@@ -105,9 +103,11 @@ class SenseInContext:
     labels: tuple[str, ...]
     probabilities: tuple[float, ...]
     vectors: Floats = field(repr=False)
-    """[senses, dim] unit vectors of the senses."""
+    """[senses, dim] unit vectors of the senses as they are near this use."""
+    fixed: Floats = field(repr=False)
+    """[senses, dim] unit vectors of the senses, the same in every sentence."""
     use: Floats = field(repr=False)
-    """[dim] the word's unit row, moved by how this use differs from the mean of its uses."""
+    """[dim] unit vector of this use: as if the word had a single sense."""
     deviation: Floats = field(repr=False)
     """[width] how this use differs from the mean of its uses, in units of how uses of a word usually differ."""
 
@@ -304,27 +304,48 @@ class Senses:
         return {"rows": rows, "map_cosine": round(self.map.cosine, 4), **vars(self.config)}
 
     def look_up(self, word: str, states: Floats) -> list[SenseInContext]:
-        """Which sense a word has, given its states [n, width] in n sentences; `SenseReader` takes the sentences.
+        r"""Which sense a word has, given its states [n, width] in n sentences; `SenseReader` takes the sentences.
+
+        A sense with mapped kept uses :math:`u_i` lies for a use y, to which it belongs with probability p, at the unit
+        row of the word, moved by
+
+        .. math:: \Bigl(\frac{\sum_i w_i u_i + p\,y}{1 + p} - \bar u\Bigr) / \lVert\bar u\rVert,
+                  \qquad w_i \propto \exp(\text{sharpness}\;u_i \cdot y),
+
+        where :math:`\bar u` is the mean of all kept uses of the word.
 
         Raises:
             UsageError: No occurrence of the word was kept, or it has no row.
         """
         senses, uses = self.of(word), self.map(states)
+        kept, sharpness = self.map(senses.kept.states), self.config.sharpness
         cosines = uses @ unit_rows(senses.centroids).T
         shares = np.array([sense.share for sense in senses.senses])
-        logits = self.config.sharpness * cosines.astype(np.float64) + np.log(shares)
-        weights = np.exp(logits - logits.max(axis=1, keepdims=True))
-        weights /= weights.sum(axis=1, keepdims=True)
-        vectors = unit_rows(np.stack([sense.vector for sense in senses.senses]))
+        probabilities = softmax(sharpness * cosines.astype(np.float64) + np.log(shares))
+        row, mean = self.table.unit[self.table.index(senses.word)], kept.mean(axis=0)
+        near = sharpness * (uses @ kept.T).astype(np.float64)
+
+        def placed(members: NDArray[np.int64], belongs: NDArray[np.float64]) -> Floats:
+            around = softmax(near[:, members]) @ kept[members] + belongs[:, None] * uses
+            center = around / (1 + belongs[:, None])
+            return unit_rows((row + (center - mean) / max(float(np.linalg.norm(mean)), 1e-9)).astype(np.float32))
+
+        vectors = np.stack([placed(sense.uses, p) for sense, p in zip(senses.senses, probabilities.T)], axis=1)
+        fixed = unit_rows(np.stack([sense.vector for sense in senses.senses]))
         labels = tuple(sense.label for sense in senses.senses)
-        mean = shares.astype(np.float32) @ senses.centroids
-        row = self.table.unit[self.table.index(senses.word)]
-        moved = row + USE_REACH * (uses - mean) / max(float(np.linalg.norm(mean)), 1e-9)
+        single = placed(np.arange(len(kept)), np.ones(len(uses)))
         apart = (states - senses.kept.states.mean(axis=0)) @ self.whitening
         return [
-            SenseInContext(senses.word, labels, tuple(each.tolist()), vectors, use, deviation)
-            for each, use, deviation in zip(weights, moved, apart)
+            SenseInContext(senses.word, labels, tuple(each.tolist()), own, fixed, use, deviation)
+            for each, own, use, deviation in zip(probabilities, vectors, single, apart)
         ]
+
+
+def softmax(logits: NDArray[np.float64]) -> NDArray[np.float64]:
+    """[n, m] shares of each row that sum to 1."""
+    powers = np.exp(logits - logits.max(axis=1, keepdims=True))
+    shares: NDArray[np.float64] = powers / powers.sum(axis=1, keepdims=True)
+    return shares
 
 
 def use_in_text(corpus: Corpus, kept: WordUses, number: int) -> Occurrence:

@@ -74,13 +74,14 @@ class SenseReader:
 
 
 class WithSenses(WithTables):
-    r"""A ``ContextEncoder`` with tables, and for one of them four rows more, made of senses.
+    r"""A ``ContextEncoder`` with tables, and for one of them five rows more, made of senses.
 
-    With p the probabilities of a word's senses in its sentence and v their unit vectors, ``average`` gives
+    With p the probabilities of a word's senses in its sentence and v their unit vectors near it, ``average`` gives
     :math:`\sum_s p_s v_s`, so that products of two words are AvgSimC, and ``maximum`` gives the most probable v,
-    so that they are MaxSimC (Reisinger & Mooney 2010; Huang et al. 2012). ``use`` is the word's row, moved by how the
-    use differs from the mean of the word's uses. ``deviation`` is that difference alone, in units of how uses of a word
-    usually differ: it tells uses of one word apart. A word without kept occurrences has its row of the table, and
+    so that they are MaxSimC (Reisinger & Mooney 2010; Huang et al. 2012). ``fixed`` is ``average`` with vectors that
+    are the same in every sentence. ``use`` is the vector that a single sense would have. ``deviation`` is how the use
+    differs from the mean of the word's uses, in units of how uses of a word usually differ: it tells uses of one word
+    apart. A word without kept occurrences has its row of the table, and
     deviates from the mean of all words; every word of a sentence has its row.
 
     Args:
@@ -106,7 +107,7 @@ class WithSenses(WithTables):
         return vectors | {name: made[kind] for kind, name in self.own.items()}, found
 
 
-KINDS = ("average", "maximum", "use", "deviation")
+KINDS = ("average", "maximum", "fixed", "use", "deviation")
 
 
 def sense_vectors(senses: Senses, words: Sequence[str], states: Floats, seen: Mask, rows: Floats) -> Vectors:
@@ -129,7 +130,8 @@ def sense_vectors(senses: Senses, words: Sequence[str], states: Floats, seen: Ma
         for number, found in zip(there, senses.look_up(word, states[there])):
             made["average"][number] = found.average
             made["maximum"][number] = found.vectors[found.best]
-            made["use"][number] = unit_rows(found.use[None])[0]
+            made["fixed"][number] = np.array(found.probabilities) @ found.fixed
+            made["use"][number] = found.use
             made["deviation"][number] = unit_rows(found.deviation[None])[0]
     return made
 
