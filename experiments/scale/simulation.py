@@ -118,7 +118,7 @@ def _added(cluster: Cluster, finished: dict[int, float]) -> tuple[float, int]:
 
 
 CASES: dict[str, Cluster] = {
-    "as it should be": Cluster(slow_share=0, deaths_per_day=0, jitter=0),
+    "no failures, no stragglers": Cluster(slow_share=0, deaths_per_day=0, jitter=0),
     "stragglers": Cluster(deaths_per_day=0),
     "stragglers and a death a day": Cluster(),
     "spot machines: a death every two hours": Cluster(deaths_per_day=12),
