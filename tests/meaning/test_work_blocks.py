@@ -14,6 +14,7 @@ import torch
 from wordstill.errors import DataError, Interrupted, UsageError
 from wordstill.meaning import DistillerConfig, Distillers, MeaningEncoder, Occurrence, work_blocks
 from wordstill.meaning.encode_uses import UseReader, UseWork, encode_uses
+from wordstill.meaning.make_encoder import make_encoder
 from wordstill.meaning.make_triples import Mode, PairConfig, TripleWork, TripleWorkers, make_triples
 from wordstill.meaning.masked import MaskedModel
 from wordstill.meaning.targets import Sources
@@ -129,3 +130,9 @@ def test_a_block_that_fails_three_times_is_named(tmp_path):
         divide(blocks, tmp_path, Broken(), Workers(1), Path.read_bytes, "reading lines")
     with pytest.raises(UsageError, match="more than this machine has cores"):
         divide(blocks, tmp_path, Broken(), Workers(10_000), Path.read_bytes, "reading lines")
+
+
+def test_too_many_workers_are_refused_before_anything_is_read(tmp_path):
+    with pytest.raises(UsageError, match="more than this machine has cores"):
+        make_encoder("no text", tmp_path / "out", "no model", workers=Workers(10_000))
+    assert not list(tmp_path.iterdir())

@@ -177,7 +177,8 @@ def make_encoder(
     config, path = config or ReadyConfig(), Path(out)
     # The training can have other epochs than when it was stopped.
     settings = {"masked": masked, **asdict(replace(config, epochs=1))}
-    with working_folder(path, "meaning make", settings, overwrite=overwrite) as work:
+    engaged = (workers or Workers()).engaged()
+    with engaged, working_folder(path, "meaning make", settings, overwrite=overwrite) as work:
         model = MaskedModel.from_pretrained(masked, device=device, dtype=dtype)
         teacher = Teacher.from_config(TeacherConfig(masked, device, dtype))
         corpus = open_or_prepare(inputs, PrepareConfig(), work.path, progress=progress)

@@ -7,6 +7,7 @@ compute on one core each, so files do not depend on their number; a run resumes 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -19,7 +20,7 @@ from wordstill.core.settings import Config, Range
 from wordstill.errors import DataError, in_one_line
 from wordstill.scale.driver import Driver
 from wordstill.scale.ledger import Ledger
-from wordstill.scale.pools import open_pool, refuse_too_many, usable_cores
+from wordstill.scale.pools import on_cluster, open_pool, refuse_too_many, usable_cores
 from wordstill.scale.shared_folder import LocalFolder
 from wordstill.scale.work import Reader, Work, refuse_version
 
@@ -37,6 +38,14 @@ class Workers(Config):
 
     def __bool__(self) -> bool:
         return self != Workers()
+
+    @contextmanager
+    def engaged(self) -> Iterator[None]:
+        """Before anything is loaded: refuse more workers than cores, and connect to the cluster for the block."""
+        if self.ray is None:
+            refuse_too_many(self.workers or 1, usable_cores())
+        with on_cluster(self.ray):
+            yield
 
 
 @dataclass(frozen=True)
@@ -109,8 +118,6 @@ def divide(
         DataError: A block has failed three times, or a worker has another version or model.
         Interrupted: Ctrl-C or SIGTERM came; finished blocks are kept.
     """
-    if workers.ray is None:
-        refuse_too_many(workers.workers or 1, usable_cores())
     ledger = Ledger(LocalFolder(folder / LEDGER))
     ledger.open_plan({"version": __version__, "blocks": [block.start for block in blocks]})
     ledger.forget_attempts()
@@ -121,9 +128,10 @@ def divide(
             ledger.leave_out(block.number, "made before")
     if gathered.complete:
         return
-    pool = open_pool(work, ledger.folder, workers.workers, workers.ray)
-    driver = Driver(blocks, ledger, pool, lambda: gathered, skip_bad=None, doing=doing, unit=blocks[0].unit)
-    driver.run(show_progress=progress)
+    with workers.engaged():
+        pool = open_pool(work, ledger.folder, workers.workers, workers.ray)
+        driver = Driver(blocks, ledger, pool, lambda: gathered, skip_bad=None, doing=doing, unit=blocks[0].unit)
+        driver.run(show_progress=progress)
 
 
 class _Gathered:

@@ -9,7 +9,7 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
 from queue import Empty, SimpleQueue
@@ -250,6 +250,15 @@ class ProcessPool(Pool):
             process.start()
         theirs.close()
         return _Worker(process, mine, starts=starts)
+
+
+def on_cluster(address: str | None) -> AbstractContextManager[Any]:
+    """The connection to a Ray cluster, where there is one, so that it can be made before anything is loaded."""
+    if address is None:
+        return nullcontext()
+    from wordstill.scale.cluster import connected
+
+    return connected(address)
 
 
 def open_pool(work: Work, folder: SharedFolder, workers: int | None, ray: str | None) -> Pool:

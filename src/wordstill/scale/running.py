@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -25,7 +25,7 @@ from wordstill.scale.driver import Driver, Totals
 from wordstill.scale.kept_sums import KeptSums
 from wordstill.scale.ledger import SHARDS, Ledger
 from wordstill.scale.partition import Job, Shard, ShardReader, make_shards, shard_records, with_shard_words
-from wordstill.scale.pools import InlinePool, Pool, open_pool, refuse_too_many, usable_cores
+from wordstill.scale.pools import InlinePool, Pool, on_cluster, open_pool, refuse_too_many, usable_cores
 from wordstill.scale.shared_folder import LocalFolder, ObjectFolder, SharedFolder
 from wordstill.vectors import WordVectors
 
@@ -101,7 +101,7 @@ def distill_in_shards(
         return finished(inputs, Path(out), config, progress=progress)
     place = _joined(out) if scale.join else _alone(out, overwrite, resume)
     # The right of those who join to add up is held until the folder is gone: only one of them has it.
-    with ExitStack() as locks, _cluster(scale.ray), place as (output, work, folder):
+    with ExitStack() as locks, on_cluster(scale.ray), place as (output, work, folder):
         teacher, corpus = load(inputs, config, work.path, progress=progress)
         if scale.join and is_made(out):
             # Others have finished the run while this process was starting.
@@ -243,15 +243,6 @@ def _refuse_joining(inputs: Inputs, overwrite: bool) -> None:
         raise UsageError("--join cannot replace a result that others may be writing. Remove --overwrite.")
     if not is_one_store(as_list(inputs)):
         raise UsageError("--join needs a prepared text that all machines share: wordstill prepare FILE --out STORE")
-
-
-def _cluster(address: str | None) -> AbstractContextManager[Any]:
-    """The connection to a Ray cluster, made before anything is loaded."""
-    if address is None:
-        return nullcontext()
-    from wordstill.scale.cluster import connected
-
-    return connected(address)
 
 
 def _address(inputs: Inputs) -> str | None:
