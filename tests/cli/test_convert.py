@@ -8,7 +8,9 @@ import sys
 import numpy as np
 import pytest
 
+from wordstill.formats import FORMATS
 from wordstill.formats.floret import FloretTable
+from wordstill.postprocess import Pipeline
 from wordstill.vectors import WordVectors
 
 
@@ -33,6 +35,20 @@ def test_from_our_folder_and_back(cli, here):
     before, after = WordVectors.load("table"), WordVectors.load("back")
     assert after.words == before.words
     np.testing.assert_array_equal(after.matrix, before.matrix)
+
+
+@pytest.mark.parametrize("name", [name for name in FORMATS.built_in if name != "wordllama"])
+def test_the_command_to_try_next_works_in_every_format(cli, here, name):
+    table = WordVectors.load("table").select(range(5))
+    made = table if name != "floret" else Pipeline.from_spec("subwords:kind=floret,buckets=50").fit_transform(table)
+    made.save("words")
+    suffix = next(iter(FORMATS[name].suffixes), "")
+    ended = cli("convert", "words", f"out{suffix}", "--to", name)
+    assert ended.code == 0, ended.err
+    assert f"wordstill info out{suffix}" in ended.out
+    shown = cli("info", f"out{suffix}")
+    assert shown.code == 0, shown.err
+    assert name in shown.out
 
 
 def test_what_is_kept_is_not_said_to_be_lost(cli, here):

@@ -23,7 +23,7 @@ from wordstill.corpus.readers import read_parts
 from wordstill.corpus.segment import SEGMENTERS, LineSplitter, Segmenter, SentencexSplitter, Splitter, warn_if_unspaced
 from wordstill.corpus.shards import Shard, ShardMaker, Tally, remove_unfinished
 from wordstill.corpus.sources import STANDARD_INPUT, Source, find_sources
-from wordstill.corpus.store import META_FILE, SCHEMA, Corpus, is_store, write_meta
+from wordstill.corpus.store import SCHEMA, Corpus, is_store, write_meta
 from wordstill.errors import DataError, UsageError
 
 LEAST_BLOCK, BLOCK_BYTES = 1 << 20, 16 << 20
@@ -169,7 +169,7 @@ def _refuse_foreign(out: Path) -> None:
     """Refuse to overwrite a folder that is not a store."""
     with disk_errors(out):
         empty = out.is_dir() and not any(out.iterdir())
-    if out.exists() and not empty and not (out / META_FILE).is_file():
+    if out.exists() and not empty and not is_store(out):
         raise UsageError(f"{out} exists and is not a prepared corpus; it is not overwritten. Choose another output.")
 
 

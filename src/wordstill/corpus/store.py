@@ -282,7 +282,8 @@ class Forms:
 
 def is_store(path: str | Path) -> bool:
     """Whether a path is the folder of a prepared corpus."""
-    return (Path(path) / META_FILE).is_file()
+    # A spaCy pipeline has a file of that name too.
+    return (Path(path) / META_FILE).is_file() and any((Path(path) / name).is_file() for name in FILES)
 
 
 def write_meta(
