@@ -69,8 +69,8 @@ def test_toml_json_and_plain_files_say_the_same(tmp_path):
         ("a.toml", TOML.replace('["good", "bad"]', '"good"'), "the test 'own' has no attributes"),
         ("a.toml", TOML.replace('["good", "bad"]', '["good"]'), "2 lists of targets and 1 of attributes"),
         ("a.txt", "fruit apple\n", "a.txt:1: expected 'name: word, word, ...', but got 'fruit apple'"),
-        ("a.txt", "fruit: apple\n", "has 1 lists, expected 3 or 4"),
-        ("a.txt", "", "has 0 lists"),
+        ("a.txt", "fruit: apple\n", "expected 3 or 4 lists but got 1"),
+        ("a.txt", "", "expected 3 or 4 lists but got 0"),
     ],
 )
 def test_bad_files_are_one_line(tmp_path, name, text, message):

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from wordstill.cli.printing import count_text, example_word, show_result, size_text, time_text
+from wordstill.cli.printing import count_text, example_word, groups_text, show_result, size_text, time_text
 from wordstill.vectors import WordVectors
 
 
@@ -28,6 +28,12 @@ def test_times(seconds, text):
 )
 def test_sizes(size, text):
     assert size_text(size) == text
+
+
+def test_groups_in_one_line():
+    assert groups_text(["a", "b"]) == "2: a, b"
+    assert groups_text([*"abcdefg"]) == "7: a, b, c, ..., g"
+    assert groups_text(["x" * 31]) == f"1: {'x' * 27}..."
 
 
 def test_one_and_many():

@@ -165,6 +165,13 @@ def test_one_group_is_warned_of(tmp_path: Path) -> None:
         prepare([write_rows(tmp_path / "a.jsonl")], tmp_path / "store", PrepareConfig(group="folder"), workers=1)
 
 
+def test_as_many_groups_as_documents_are_warned_of(tmp_path: Path) -> None:
+    rows = [json.dumps({"text": f"Text {number}.", "id": number}) for number in range(30)]
+    (tmp_path / "a.jsonl").write_text("\n".join(rows))
+    with pytest.warns(UserWarning, match="The 30 documents are in 30 groups of 'id', too small to compare"):
+        prepare([tmp_path / "a.jsonl"], tmp_path / "store", PrepareConfig(group="id"), workers=1)
+
+
 def test_too_many_groups_are_refused(tmp_path: Path) -> None:
     rows = [json.dumps({"text": f"Text {number}.", "id": f"{number:04} {'long ' * 99}"}) for number in range(1001)]
     (tmp_path / "a.jsonl").write_text("\n".join(rows))

@@ -94,8 +94,8 @@ def _plain(path: Path) -> AssociationTest:
         lists.append(WordList(name.strip(), _distinct(words.split(","))))
     if len(lists) not in (3, 4):
         raise DataError(
-            f"{path} has {len(lists)} lists, expected 3 or 4, one on each line as 'name: word, word, ...': one or two "
-            "of targets, then two of attributes."
+            f"{path}: expected 3 or 4 lists but got {len(lists)}. Write one on each line as 'name: word, word, ...': "
+            "one or two of targets, then two of attributes."
         )
     return AssociationTest(path.stem, tuple(lists[:-2]), (lists[-2], lists[-1]))
 

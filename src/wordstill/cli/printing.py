@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from wordstill.vectors import WordVectors
 
 SAMPLE_NEIGHBORS = 4
+LONGEST_NAME = 30
+"""Characters of a group's name that are shown."""
 PLAIN_WIDTH = 120
 UNLIMITED = 10_000
 
@@ -145,7 +147,8 @@ def count_text(number: int, noun: str) -> str:
 
 def groups_text(names: Sequence[str]) -> str:
     """How many groups there are, and the first and last of them."""
-    shown = ", ".join(names) if len(names) <= 6 else ", ".join([*names[:3], "...", names[-1]])
+    short = [name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 3]}..." for name in names]
+    shown = ", ".join(short) if len(short) <= 6 else ", ".join([*short[:3], "...", short[-1]])
     return f"{len(names):,}: {shown}"
 
 

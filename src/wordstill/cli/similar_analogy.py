@@ -129,11 +129,10 @@ def _show_sure(
 def _plain_sure(neighbor: SureNeighbor) -> dict[str, object]:
     there = neighbor.interval
     found: dict[str, object] = {"word": neighbor.word, "score": round(neighbor.cosine, 6)}
-    if there is not None:
-        found["in_top"] = neighbor.share
-        numbers = {"low": there.low, "high": there.high, "standard_error": there.error}
-        found |= {name: round(value, 6) for name, value in numbers.items()}
-    return found
+    if there is None:
+        return found | dict.fromkeys(("in_top", "low", "high", "standard_error")) | {"problem": "too rare"}
+    numbers = {"low": there.low, "high": there.high, "standard_error": there.error}
+    return found | {"in_top": neighbor.share} | {name: round(value, 6) for name, value in numbers.items()}
 
 
 def _plain(scored: Sequence[tuple[str, float]]) -> list[dict[str, object]]:

@@ -31,6 +31,8 @@ BLOCKS = 64
 """Approximate number of blocks, if they are neither too small nor too large: enough to keep many processes busy to the
 end, and few enough that each has much of the vocabulary."""
 STORE = "store"
+MANY_DOCUMENTS = 20
+"""If so many have almost as many groups, something is wrong."""
 
 Inputs = str | Path | Sequence[str | Path]
 MadeShards = Generator[tuple[Block, Tally], None, None]
@@ -288,7 +290,14 @@ def _check_groups(origins: dict[str, Any], paragraphs: int) -> None:
         bins = f" with a date for bins of {origins['bins']}" if origins["bins"] else ""
         raise DataError(
             f"None of the {paragraphs:,} paragraphs has a group: '{origins['group']}' has no value{bins}. "
-            "Choose another with --group (group=)."
+            "Choose another with --group (group=); plain text has only 'folder' and 'file:REGEX'."
         )
-    if len(origins["names"]) == 1:
+    groups, documents = len(origins["names"]), origins["documents"]
+    if groups == 1:
         warnings.warn(f"All paragraphs are in one group, {origins['names'][0]!r}.", stacklevel=4)
+    elif 2 * groups > documents >= MANY_DOCUMENTS:
+        warnings.warn(
+            f"The {documents:,} documents are in {groups:,} groups of '{origins['group']}', too small to compare. "
+            "Choose a field with fewer values, or put dates in bins: --bins year (bins=).",
+            stacklevel=4,
+        )

@@ -101,15 +101,23 @@ def command(
     if out is not None:
         _write(found, words, out, overwrite=overwrite, progress=shows)
         return
-    chosen = [found.of(each) for each in words] if words else found.clearest(topn, progress=shows)
+    chosen = [found.of(each) for each in _kept(found, words)] if words else found.clearest(topn, progress=shows)
     if as_json:
         show_json([_plain(found, senses, corpus, sentences) for senses in chosen])
     else:
         _show_all(found, chosen, corpus, sentences)
 
 
+def _kept(found: Senses, words: Sequence[str]) -> list[str]:
+    """The words with occurrences; the others are left out with a warning, unless there is nothing else."""
+    kept = [word for word in words if found.find(word) is not None]
+    if kept and (lost := [word for word in words if word not in kept]):
+        warn(f"Left out, as no occurrence of theirs was kept: {', '.join(lost)}.")
+    return kept or list(words)
+
+
 def _write(found: Senses, words: Sequence[str] | None, out: Path, *, overwrite: bool, progress: bool) -> None:
-    made = found.make_table(words or None, progress=progress)
+    made = found.make_table(_kept(found, words) if words else None, progress=progress)
     made.save(out, "wordstill", overwrite=overwrite)
     rows = made.provenance["senses"]["rows"]
     typer.echo(f"Written: {out}  {len(made):,} rows x {made.dim}, {rows:,} of them senses")

@@ -78,6 +78,8 @@ def command(
         show_json(report)
     else:
         _show(found, each=each)
+        if by_group and any(result.missing for result in found):
+            typer.echo("Groups have vectors of frequent words only; for others, distill with --track FILE.")
         _show_differences(report.get("differences", ()))
     if all(result.effect is None for result in found):
         raise DataError(f"No test could be run: {found[0].problem} (table {found[0].table}, test {found[0].test}).")
