@@ -64,6 +64,26 @@ def test_ridge_of_nothing_expects_nothing():
     assert ridge(torch.zeros(2, 2).double(), torch.zeros(2, 3).double(), 0.01).tolist() == [[0.0] * 3] * 2
 
 
+@pytest.mark.parametrize("rank", [5, 150, 1100], ids=["few words", "more words", "every direction"])
+def test_few_directions_of_a_large_covariance_are_those_of_a_full_solution(rank):
+    generator = np.random.default_rng(0)
+    vectors = generator.normal(size=(rank, 1100)) * 0.97 ** np.arange(rank)[:, None]
+    matrix = torch.from_numpy(vectors.T @ vectors)
+    values, directions = principal_axes(matrix, 40)
+    expected, axes = (found.flip(-1)[..., :40] for found in torch.linalg.eigh(matrix))
+    kept = min(rank, 40)
+    torch.testing.assert_close(values[:kept], expected[:kept], rtol=1e-9, atol=0)
+    assert not values[kept:].any() and not directions[:, kept:].any()
+    cosines = torch.linalg.svdvals(axes[:, :kept].T @ directions[:, :kept])
+    torch.testing.assert_close(cosines, torch.ones_like(cosines), rtol=0, atol=1e-9)
+
+
+def test_equal_variances_in_all_directions_of_a_large_covariance():
+    values, directions = principal_axes(torch.eye(1100, dtype=torch.float64), 40)
+    torch.testing.assert_close(values, torch.ones_like(values))
+    torch.testing.assert_close(directions.T @ directions, torch.eye(40, dtype=torch.float64))
+
+
 @pytest.mark.parametrize("count", [1, 3, 8])
 def test_directions_are_those_of_scikit_learn(rows, count):
     found = principal_axes(covariance(rows), count)[1].numpy()

@@ -127,6 +127,14 @@ def test_merged_moments():
         np.testing.assert_allclose(first.state_dict()[name], tensor, rtol=1e-12)
 
 
+def test_moments_of_wide_vectors():
+    generator = torch.Generator().manual_seed(0)
+    values, weights = (torch.rand(*size, generator=generator).double() for size in ((20, 1300), (20,)))
+    moments = Moments(1300, CPU)
+    moments.add(values, weights)
+    torch.testing.assert_close(moments.products, (values * weights[:, None]).T @ values)
+
+
 @pytest.mark.parametrize("part", [make("mean"), make("max"), Moments(WIDTH, CPU)], ids=lambda part: type(part).__name__)
 def test_the_state_is_not_a_copy(part):
     """A method restores its parts by writing into their state."""

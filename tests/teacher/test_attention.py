@@ -92,10 +92,24 @@ def test_texts_with_too_many_scores():
     torch.testing.assert_close(result, slowly(*given, [60, 61, 79], 0.3))
 
 
+@pytest.mark.parametrize("most_scores", [None, 3 * 60 * 60], ids=["usual", "few"])
+@pytest.mark.parametrize("lengths", LENGTHS, ids=str)
+def test_it_is_attention_in_bfloat16(lengths, most_scores):
+    given = [tensor.bfloat16() for tensor in tensors(sum(lengths))]
+    result = attend_texts(*given, lengths, 0.3, most_scores=most_scores)
+    exact = slowly(*(tensor.float() for tensor in given), lengths, 0.3)
+    assert result.dtype == torch.bfloat16
+    torch.testing.assert_close(result.float(), exact, rtol=0.02, atol=0.02)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
 @pytest.mark.parametrize("shift", [40.0, -40.0], ids=["too large", "too small"])
-def test_scores_whose_exponentials_are_not_finite_or_vanish(shift):
+def test_scores_whose_exponentials_are_not_finite_or_vanish(shift, dtype):
     query, key, value = tensors(130)
     query[..., 0], key[..., 0] = 20.0, shift
-    result = attend_texts(query, key, value, [60, 70], 1.0)
-    torch.testing.assert_close(result, slowly(query, key, value, [60, 70], 1.0), rtol=1e-4, atol=1e-4)
+    query, key, value = (tensor.to(dtype).float() for tensor in (query, key, value))
+    result = attend_texts(query.to(dtype), key.to(dtype), value.to(dtype), [60, 70], 1.0).float()
+    tolerance = 1e-4 if dtype == torch.float32 else 0.02
+    expected = slowly(query, key, value, [60, 70], 1.0)
+    torch.testing.assert_close(result, expected, rtol=tolerance, atol=tolerance)
     assert torch.isfinite(result).all()

@@ -14,8 +14,11 @@ from wordstill.methods.sums import Moments, Unmergeable
 SMALLEST = 1e-8
 FOR_ONE_CORE = 1024
 """Matrices with up to so many rows are factorized by one core."""
-FEW = 3
-"""Only some eigenvectors are computed if there are at least so many times as many in all."""
+FEW, VERY_FEW = 3, 8
+"""Only some eigenvectors are computed if there are at least so many times as many in all; very few by Krylov."""
+KRYLOV_BLOCK, BLOCKS_PER_TEST = 64, 4
+CONVERGED = 1e-6
+"""Tolerance for residuals, relative to the largest eigenvalue; the error of an eigenvalue is quadratic in it."""
 ROUNDING = 1e-6
 """A deviation this small relative to the mean is rounding of float32 sums."""
 
@@ -80,6 +83,10 @@ def unit_rows(rows: Tensor) -> Tensor:
 
 def _largest(matrix: Tensor, count: int) -> tuple[Tensor, Tensor]:
     """The largest eigenvalues [count] of a symmetric matrix, ascending, and their vectors [d, count]."""
+    if VERY_FEW * count <= len(matrix) and len(matrix) > FOR_ONE_CORE:
+        converged = _block_krylov(matrix, count)
+        if converged is not None:
+            return converged
     if FEW * count <= len(matrix) and matrix.device.type == "cpu" and find_spec("scipy"):
         from scipy.linalg import eigh
 
@@ -88,6 +95,43 @@ def _largest(matrix: Tensor, count: int) -> tuple[Tensor, Tensor]:
         return torch.from_numpy(found[0]), torch.from_numpy(found[1])
     values, directions = _eigen(matrix)
     return values[-count:], directions[:, -count:]
+
+
+def _block_krylov(matrix: Tensor, count: int) -> tuple[Tensor, Tensor] | None:
+    """`_largest` by Rayleigh-Ritz on a block Krylov space; None if it has not converged at half of all dimensions."""
+    generator = torch.Generator().manual_seed(0)
+
+    def random() -> Tensor:
+        return torch.randn(KRYLOV_BLOCK, len(matrix), generator=generator, dtype=torch.float64).to(matrix.device)
+
+    # Vectors are rows, because products are faster that way.
+    block = torch.linalg.qr(random().T).Q.T.contiguous()
+    basis, projected = block, matrix.new_empty(0, 0)
+    while len(basis) <= len(matrix) // 2:
+        image = block @ matrix
+        along = torch.zeros_like(image[:, : len(basis)])
+        # Gram-Schmidt twice, for orthogonality to machine precision.
+        for _ in range(2):
+            share = image @ basis.T
+            image -= share @ basis
+            along += share
+        projected = torch.nn.functional.pad(projected, (0, KRYLOV_BLOCK, 0, KRYLOV_BLOCK))
+        projected[-KRYLOV_BLOCK:] = along
+        scale = float(projected.diagonal().max())
+        outside, rest = torch.linalg.qr(image.T)
+        if len(basis) >= FEW * count and len(basis) // KRYLOV_BLOCK % BLOCKS_PER_TEST == 0:
+            values, inside = _eigen(projected.tril() + projected.tril(-1).T)
+            values, inside = values[-count:], inside[:, -count:]
+            residuals = torch.linalg.vector_norm(rest @ inside[-KRYLOV_BLOCK:], dim=0)
+            if float(residuals.max()) <= CONVERGED * float(values[-1]):
+                return values, basis.T @ inside
+        if float(rest.diagonal().abs().min()) <= SMALLEST * scale:
+            # The space is exhausted, as with few words: continue in a random direction.
+            image += SMALLEST * scale * random()
+            outside = torch.linalg.qr((image - (image @ basis.T) @ basis).T).Q
+        block = outside.T.contiguous()
+        basis = torch.cat([basis, block])
+    return None
 
 
 def _eigen(matrix: Tensor) -> tuple[Tensor, Tensor]:

@@ -20,6 +20,8 @@ GRID = 2.0**32
 float32 itself is coarser for numbers above 2**-8."""
 NUMBERS_AT_ONCE = 1 << 15
 """Numbers to round to the grid at a time, so that they stay in the cache of a core."""
+COLUMNS_AT_ONCE = 512
+"""Columns of a covariance to compute at a time."""
 
 
 class Accumulator(Protocol):
@@ -237,7 +239,11 @@ class Moments:
         weighted = values * weights[:, None]
         self.weight += weights.sum()
         self.sums += weighted.sum(dim=0)
-        self.products += weighted.T @ values
+        for rows in row_blocks(len(self.sums), COLUMNS_AT_ONCE):
+            # Only the lower triangle is computed.
+            part = weighted[:, rows].T @ values[:, : rows.stop]
+            self.products[rows, : rows.stop] += part
+            self.products[: rows.start, rows] += part[:, : rows.start].T
 
     def mean(self) -> Tensor:
         """The weighted mean [width]; zeros where nothing was observed."""

@@ -18,6 +18,7 @@ from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 
 from wordstill.teacher.amx.amx_layers import amx_can_attend, attend_with_amx
+from wordstill.teacher.device import torch_multiplies_bfloat16
 
 TOGETHER = 64
 """Neighbouring texts are read in one call while they have at most so many subwords together."""
@@ -25,7 +26,7 @@ ALIGNED, ALIGNED_TYPES = 16, (torch.bfloat16,)
 """A processor's tiles take so many keys at a time, and a rest makes all of them slower."""
 SHORT = 48
 """Texts of at most so many subwords are left to torch."""
-MOST_SCORES = 1 << 20
+MOST_SCORES = {torch.float32: 1 << 20, torch.bfloat16: 1 << 22}
 """More scores of one text do not stay in the cache, and it is left to torch too."""
 LEAST_SUM, LARGEST_SUM = 1e-30, 1e30
 NAME, NAME_IN_COMPILED = "wordstill_packed", "wordstill_packed_in_compiled"
@@ -207,7 +208,7 @@ def attend_texts(
     causal: bool = False,
     bias: DistanceBias | None = None,
     aligned: tuple[torch.dtype, ...] = ALIGNED_TYPES,
-    most_scores: int = MOST_SCORES,
+    most_scores: int | None = None,
 ) -> Tensor:
     """[P, heads, d] attention in which each text sees itself and nothing else; causal, what comes before it only.
 
@@ -219,13 +220,17 @@ def attend_texts(
     heads, rows, _ = query.shape
     result = torch.empty(rows, heads, value.shape[2], dtype=query.dtype, device=query.device)
     out = result.transpose(0, 1)
-    usual = query.dtype == torch.float32 and not query.is_cuda and not causal and len(key) == heads
-    for window in windows_of(tuple(lengths), causal, query.dtype, query.device, aligned):
+    usual = not query.is_cuda and not causal and len(key) == heads
+    half = usual and bias is None and query.dtype == torch.bfloat16 and torch_multiplies_bfloat16()
+    usual &= half or query.dtype == torch.float32
+    most_scores = MOST_SCORES.get(query.dtype, 0) if most_scores is None else most_scores
+    for window in windows_of(tuple(lengths), causal, query.dtype, query.device, () if half else aligned):
         texts, keys = window.texts, window.keys
         parts = (query[:, texts], key[:, keys], value[:, keys])
-        added = None if bias is None else bias.between(window, query)
-        if not (usual and window.is_plain(heads, most_scores) and _plain(*parts, added, scale, out[:, texts])):
-            out[:, texts] = _left_to_torch(*parts, window.mask, added, scale, causal)
+        added = window.mask if bias is None else bias.between(window, query)
+        plain = usual and window.is_plain(heads, most_scores, half=half)
+        if not (plain and _plain(*parts, added, scale, out[:, texts])):
+            out[:, texts] = _left_to_torch(*parts, window.mask, None if bias is None else added, scale, causal)
     return result
 
 
@@ -238,10 +243,10 @@ class _Window:
     mask: Tensor | None
     """[n or 1, keys] what is added to the scores; None where every key is the text's own."""
 
-    def is_plain(self, heads: int, most_scores: int) -> bool:
-        """Whether it is one text of a usual length."""
+    def is_plain(self, heads: int, most_scores: int, *, half: bool) -> bool:
+        """Whether it is one text of a usual length; in bfloat16 also several short ones."""
         n = self.texts.stop - self.texts.start
-        return self.mask is None and n > SHORT and heads * n * n <= most_scores
+        return heads * n * n <= most_scores and (half or (self.mask is None and n > SHORT))
 
 
 @lru_cache(maxsize=16)
@@ -299,7 +304,7 @@ def _plain(query: Tensor, key: Tensor, value: Tensor, added: Tensor | None, scal
         scores = torch.bmm(query * scale, key.transpose(1, 2)).exp_()
     else:
         scores = torch.baddbmm(added, query * scale, key.transpose(1, 2)).exp_()
-    sums = scores.sum(-1, keepdim=True)
+    sums = scores.sum(-1, keepdim=True, dtype=torch.float32)
     least, largest = torch.aminmax(sums)
     if not (float(least) > LEAST_SUM and float(largest) < LARGEST_SUM):
         return False

@@ -140,6 +140,12 @@ def amx_announced() -> bool:
 
 
 @cache
+def torch_multiplies_bfloat16() -> bool:
+    """Whether torch multiplies bfloat16 on this processor without a detour."""
+    return bool(getattr(torch.ops.mkldnn, "_is_mkldnn_bf16_supported", lambda: False)())
+
+
+@cache
 def cpu_multiplies_bfloat16() -> bool:
     """Whether this processor has matrix tiles for bfloat16 that really work, and oneDNN may use them."""
     return amx_announced() and not amx_forbidden() and survives_bfloat16()

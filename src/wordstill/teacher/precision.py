@@ -29,7 +29,14 @@ from wordstill.core.resume import read_record, write_record
 from wordstill.errors import DataError, in_one_line
 from wordstill.teacher.amx import AmxUnavailable, with_amx
 from wordstill.teacher.batch import DeviceBatch, DeviceLoader
-from wordstill.teacher.device import amx_announced, avoid_broken_amx, bfloat16_is_safe, choose_precision, shared_cores
+from wordstill.teacher.device import (
+    amx_announced,
+    avoid_broken_amx,
+    bfloat16_is_safe,
+    choose_precision,
+    shared_cores,
+    torch_multiplies_bfloat16,
+)
 from wordstill.teacher.forward import Forward
 from wordstill.teacher.gathering import bare_batch
 from wordstill.teacher.layers import (
@@ -249,8 +256,7 @@ def candidate(name: str, model: Any, probe: Tensor, depth: int, teacher: str) ->
 
 def has_bfloat16() -> bool:
     """Whether torch multiplies bfloat16 on this processor without a detour, and survives it."""
-    known = getattr(torch.ops.mkldnn, "_is_mkldnn_bf16_supported", lambda: False)()
-    return bool(known) and (not amx_announced() or bfloat16_is_safe())
+    return torch_multiplies_bfloat16() and (not amx_announced() or bfloat16_is_safe())
 
 
 def bfloat16_if_close(model: Any, subwords: Tensor, depth: int, name: str) -> Any:
