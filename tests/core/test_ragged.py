@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wordstill.core import ragged
-from wordstill.core.ragged import offsets_of, owners, ranges
+from wordstill.core.ragged import find_sorted, offsets_of, owners, ranges
 from wordstill.teacher import layers, tokenizer
 from wordstill.teacher.gathering import HOST, DeviceArrays
 
@@ -25,6 +25,14 @@ def test_runs_against_loops(runs):
         number for start, length in runs for number in range(start, start + length)
     ]
     assert owners(lengths).tolist() == [owner for owner, (_, length) in enumerate(runs) for _ in range(length)]
+
+
+@given(st.sets(st.integers(-9, 9)), st.lists(st.integers(-12, 12)))
+def test_keys_against_a_dictionary(keys, wanted):
+    places = {key: place for place, key in enumerate(sorted(keys))}
+    found, known = find_sorted(np.array(sorted(keys), dtype=np.int64), np.array(wanted, dtype=np.int64))
+    assert found.tolist() == [places.get(value, 0) for value in wanted]
+    assert known.tolist() == [value in places for value in wanted]
 
 
 @pytest.mark.parametrize("arrays", [HOST, DeviceArrays(torch.device("cpu"))], ids=["numpy", "torch"])

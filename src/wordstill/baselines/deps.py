@@ -16,6 +16,7 @@ from torch import Tensor
 from wordstill.baselines.base import Baseline, Dim, Epochs, Trained, WordText
 from wordstill.baselines.negative_sampling import PredictedTable, row_shares
 from wordstill.baselines.tree_text import Arcs, TreeText
+from wordstill.core.ragged import find_sorted
 from wordstill.core.settings import LARGEST, Config, Range
 from wordstill.corpus.conllu import collapse
 from wordstill.methods.learning.rows import RowOptimizer, RowTable, merged_gradients
@@ -144,10 +145,7 @@ class Contexts:
     def pairs(self, arcs: Arcs) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Word ids [P] and rows of their contexts [P], without those of rare contexts."""
         words, codes = dependency_pairs(arcs, len(self.having))
-        if not len(self.codes):
-            return words[:0], codes[:0]
-        rows = np.searchsorted(self.codes, codes).clip(max=len(self.codes) - 1)
-        known = self.codes[rows] == codes
+        rows, known = find_sorted(self.codes, codes)
         return words[known], rows[known]
 
 

@@ -1,4 +1,4 @@
-"""Index arithmetic for arrays of runs of different lengths."""
+"""Index arithmetic for arrays of runs of different lengths, and for sorted keys."""
 
 from __future__ import annotations
 
@@ -38,3 +38,15 @@ def owners(lengths: NDArray[np.integer]) -> Ints:
     [0, 0, 2]
     """
     return np.repeat(np.arange(len(lengths), dtype=np.int64), lengths)
+
+
+def find_sorted(keys: NDArray[np.integer], wanted: NDArray[np.integer]) -> tuple[Ints, NDArray[np.bool_]]:
+    """The index of each value in ascending distinct keys (0 if it is not there), and whether it is there.
+
+    >>> [each.tolist() for each in find_sorted(np.array([2, 5]), np.array([5, 3, 9]))]
+    [[1, 0, 0], [True, False, False]]
+    """
+    places = np.searchsorted(keys, wanted)
+    known = places < len(keys)
+    known[known] = keys[places[known]] == wanted[known]
+    return np.where(known, places, 0), known

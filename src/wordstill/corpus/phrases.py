@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from wordstill.core.ragged import find_sorted
 from wordstill.corpus.store import Corpus
 
 SCAN_FORMS = 1 << 20
@@ -80,9 +81,8 @@ class PhraseTable:
     def _step(self, nodes: NDArray[np.int64], words: NDArray[np.int64]) -> NDArray[np.int64]:
         """The child of each node for a word; -1 if there is none."""
         keys = nodes * self._width + words
-        place = np.minimum(np.searchsorted(self._keys, keys), len(self._keys) - 1)
-        known = (self._keys[place] == keys) & (words >= 0) & (words < self._width)
-        return np.where(known, self._children[place], -1)
+        place, known = find_sorted(self._keys, keys)
+        return np.where(known & (words >= 0) & (words < self._width), self._children[place], -1)
 
 
 def count_phrases(

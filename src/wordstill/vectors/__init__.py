@@ -1,4 +1,4 @@
-"""The table of word vectors, and what one asks it; numpy only."""
+"""Tables of word vectors and queries on them; numpy only."""
 
 from wordstill.vectors.table import WordVectors
 

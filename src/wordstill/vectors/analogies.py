@@ -1,9 +1,9 @@
-"""Analogies: a is to b as c is to what, by three rules of the literature.
+"""Analogies (a is to b as c is to what) by three rules from the literature.
 
-`analogies` gives the best words for some questions. `solve` gives only the best one, for very many questions
-about few words: the score of a candidate is made of its cosines with a, b and c, so one product gives the
-cosines of all candidates with each different word of the questions, and a question costs an addition and a
-search for the largest number instead of a product with the whole table.
+`analogies` ranks the words of a table for each question. `solve` finds only the best one, for many questions about
+few words: scores depend only on cosines with a, b and c, so one product gives the cosines of all candidates with
+every distinct word of the questions. Each question then costs an addition and an argmax instead of a product with
+the whole table.
 """
 
 from __future__ import annotations
@@ -45,15 +45,15 @@ def analogies(
     *,
     score_bytes: int = SCORE_BYTES,
 ) -> list[Scored]:
-    """The best answers to each question (a, b, c), none of them one of its own words.
+    """The best answers to each question (a, b, c), excluding its own words.
 
-    With cosines of unit vectors:
+    Cosines are of unit vectors:
 
     - ``3cosadd``: the words nearest to b - a + c (Mikolov et al. 2013).
-    - ``3cosmul``: those with the largest cos(d, b) cos(d, c) / (cos(d, a) + 1e-6), each cosine moved to
-      between 0 and 1 (Levy and Goldberg 2014).
-    - ``3cosavg``: a and b may be lists of words that stand in the same relation; the words nearest to
-      mean(b) - mean(a) + c (Drozd et al. 2016). Of one pair it is 3cosadd.
+    - ``3cosmul``: the words d with the largest cos(d, b) cos(d, c) / (cos(d, a) + 1e-6), where cosines are shifted
+      to the range 0 to 1 (Levy and Goldberg 2014).
+    - ``3cosavg``: the words nearest to mean(b) - mean(a) + c, where a and b may be lists of words in the same
+      relation (Drozd et al. 2016). For a single pair it equals 3cosadd.
     """
     if rule not in RULES:
         raise unknown_name("rule for analogies", rule, RULES)
@@ -95,16 +95,16 @@ def solve(
 
     Args:
         candidates: Unit rows to choose from, (candidates, dim).
-        words: Unit vectors of the different words of the questions, (words, dim); for 3cosavg also means of
-            unit vectors.
-        questions: Numbers of the words a, b and c of each question, (questions, 3).
-        banned: For each word, the candidates that a question with it must not be answered by.
+        words: Unit vectors of the distinct words of the questions, (words, dim); for 3cosavg also means of unit
+            vectors.
+        questions: Indices of the words a, b and c of each question, (questions, 3).
+        banned: For each word, the candidates that cannot answer a question containing it.
         rule: As for `analogies`.
-        block: Candidates that are scored at once; None takes what fits into 48 MiB, at least 1,024.
-        group_bytes: Scores of questions with the same a and b that are held at once.
+        block: Candidates scored at a time; None takes as many as fit into 48 MiB, but at least 1,024.
+        group_bytes: Memory for the scores of questions with the same a and b.
 
     Returns:
-        Row numbers of candidates, (questions,); of equal scores the first.
+        Row indices of candidates, (questions,); in a tie, the first.
     """
     best = np.full(len(questions), NEVER)
     rows = np.zeros(len(questions), dtype=np.int64)
@@ -122,18 +122,18 @@ def solve(
 
 
 def _cosines(cosines: Single, rule: Rule) -> Single:
-    """Cosines, for 3cosmul moved to between 0 and 1."""
+    """Cosines, shifted to the range 0 to 1 for 3cosmul."""
     return (cosines + np.float32(1)) / np.float32(2) if rule == "3cosmul" else cosines
 
 
 def _relation(first: Numbers, second: Numbers, rule: Rule) -> Numbers:
-    """What a and b contribute to the score, from cosines; for the rules that add also from vectors."""
+    """The part of the score that depends on a and b, from cosines or, unless the rule is 3cosmul, from vectors."""
     relation: Numbers = second - first if rule != "3cosmul" else second / (first + EPSILON)
     return relation
 
 
 def _complete(relation: Numbers, third: Numbers, rule: Rule) -> Numbers:
-    """The score from the relation and c, in the place of c."""
+    """The score, computed from the relation and c in place of c."""
     if rule == "3cosmul":
         third *= relation
     else:
@@ -142,7 +142,7 @@ def _complete(relation: Numbers, third: Numbers, rule: Rule) -> Numbers:
 
 
 def _groups(questions: Rows) -> list[Rows]:
-    """Numbers of questions with the same first two words, together."""
+    """Indices of questions, grouped by their first two words."""
     order = np.lexsort((questions[:, 1], questions[:, 0]))
     keys = questions[order, :2].tolist()
     return [
@@ -152,7 +152,7 @@ def _groups(questions: Rows) -> list[Rows]:
 
 
 def _inside(banned: Sequence[Sequence[int]], start: int, end: int) -> dict[int, list[int]]:
-    """The banned candidates of each word that lie in a block, counted from its start."""
+    """The banned candidates of each word within a block, relative to its start."""
     found = {}
     for word, rows in enumerate(banned):
         here = [row - start for row in rows if start <= row < end]
@@ -164,7 +164,7 @@ def _inside(banned: Sequence[Sequence[int]], start: int, end: int) -> dict[int, 
 def _answers(
     cosines: Single, questions: Rows, groups: list[Rows], inside: dict[int, list[int]], rule: Rule, group_bytes: int
 ) -> Iterator[tuple[Rows, Rows, Single]]:
-    """Questions with their best candidates of a block and their scores."""
+    """Indices of questions, the best candidate in a block for each, and its score."""
     size = max(1, group_bytes // (4 * cosines.shape[1]))
     for group in groups:
         first, second = questions[group[0], :2].tolist()

@@ -1,4 +1,4 @@
-"""Approximate neighbours through vicinity, for tables where the exact search is too slow."""
+"""Approximate nearest neighbors with vicinity, for tables where exact search is too slow."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
 
 class ApproximateNeighbors:
-    """An index of a table's directions; answers are near the exact ones, most of them the same.
+    """An index of unit vectors; most of its results are those of an exact search.
 
     Args:
         vectors: The table.
         backend: A backend of vicinity, such as ``usearch``, ``hnsw``, ``faiss`` or the exact ``basic``.
-        settings: What vicinity passes on to the backend.
+        settings: Settings of the backend.
 
     Raises:
         MissingExtra: vicinity or the backend's package is not installed.
@@ -44,7 +44,7 @@ class ApproximateNeighbors:
             raise MissingExtra(backend, "ann", f"The backend {backend} of vicinity") from error
 
     def neighbors(self, queries: Sequence[str] | NDArray[np.floating], topn: int = 10) -> list[Scored]:
-        """As `WordVectors.neighbors`, about: the words nearest to each word or to each row of a matrix."""
+        """Approximately `WordVectors.neighbors`: the words nearest to each word or to each row of a matrix."""
         if isinstance(queries, str):
             raise UsageError(f"neighbors needs a list of words; got {queries!r}.")
         found = resolve(self.vectors, list(queries))

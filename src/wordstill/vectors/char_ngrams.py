@@ -1,7 +1,7 @@
-"""Vectors of words by their character n-grams, which fastText's hash leads to rows; numpy only.
+"""Word vectors from character n-grams, hashed to rows as in fastText; numpy only.
 
-A word between the marks < and > has k n-grams of ``minn`` to ``maxn`` characters. Its vector is the mean of their
-rows, as in Bojanowski et al. 2017, "Enriching Word Vectors with Subword Information".
+The vector of a word is the mean of the rows of its n-grams of ``minn`` to ``maxn`` characters, including the
+boundary marks < and > (Bojanowski et al. 2017, "Enriching Word Vectors with Subword Information").
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from wordstill.core.ragged import find_sorted
 from wordstill.errors import DataError, UsageError
 
 Matrix: TypeAlias = NDArray[np.float32] | NDArray[np.float16]
@@ -23,12 +24,12 @@ MAX_CHAR_BYTES = 4
 EMPTY = np.empty(0, dtype=np.int64)
 WORDS_AT_ONCE = 1 << 12
 FEW = 8
-"""Words that are hashed faster one by one."""
+"""Up to this many words are hashed faster one by one."""
 
 
 @dataclass(frozen=True, eq=False)
 class NgramTable:
-    """A row for each bucket, as a fastText model has them."""
+    """A row for each bucket, as in a fastText model."""
 
     rows: Matrix
     """(buckets, dim)"""
@@ -38,7 +39,7 @@ class NgramTable:
 
     @property
     def buckets(self) -> int:
-        """How many numbers an n-gram's hash can lead to."""
+        """Number of buckets."""
         return len(self.rows)
 
     def vector(self, word: str) -> NDArray[np.float32]:
@@ -57,19 +58,19 @@ class NgramTable:
 
 @dataclass(frozen=True, eq=False)
 class NgramVectors:
-    """A row for some buckets only: those of n-grams that words of a table have. All others count as zeros.
+    """Rows for the n-grams of a table's words only; all other buckets are zeros.
 
-    N-grams that stand in the same words have the same row.
+    N-grams that occur in the same words share a row.
     """
 
     rows: Matrix
-    """(different rows, dim)"""
+    """(distinct rows, dim)"""
     keys: NDArray[np.int32]
     """The buckets that have a row, ascending."""
     places: NDArray[np.int32]
-    """The row of each of them."""
+    """The row of each key."""
     origin: NDArray[np.float32]
-    """(dim,) what is added to every row, zeros included: the mean of the table, if that is not zero."""
+    """(dim,) added to every row, including zeros: the mean of the table, if it is not zero."""
 
     minn: int
     maxn: int
@@ -94,21 +95,14 @@ class NgramVectors:
 
     def bucket_rows(self, buckets: NDArray[np.int64]) -> NDArray[np.float32]:
         """The rows of some buckets, (buckets, dim)."""
-        found, known = self.find(buckets)
+        found, known = find_sorted(self.keys, buckets)
         rows = np.tile(self.origin, (len(buckets), 1))
         rows[known] += self.rows[self.places[found[known]]]
         return rows
 
-    def find(self, buckets: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-        """The number of each bucket among the keys, and which of them are there at all."""
-        found = np.searchsorted(self.keys, buckets)
-        known = found < len(self.keys)
-        known[known] = self.keys[found[known]] == buckets[known]
-        return found, known
-
 
 def ngram_means(table: NgramTable | NgramVectors, words: Sequence[str], dim: int) -> NDArray[np.float32]:
-    """[words, dim] the mean row of the n-grams of each word; zeros for one without n-grams."""
+    """[words, dim] the mean row of the n-grams of each word; zeros for a word without n-grams."""
     means = np.zeros((len(words), dim), dtype=np.float32)
     for start in range(0, len(words), WORDS_AT_ONCE):
         some = words[start : start + WORDS_AT_ONCE]
@@ -128,7 +122,7 @@ def ngram_means(table: NgramTable | NgramVectors, words: Sequence[str], dim: int
 def _add_known(
     table: NgramVectors, buckets: NDArray[np.int64], owners: NDArray[np.int64], means: NDArray[np.float32]
 ) -> None:
-    found, known = table.find(buckets)
+    found, known = find_sorted(table.keys, buckets)
     sizes = np.bincount(owners, minlength=len(means))
     means[sizes > 0] = table.origin
     if not known.any():
@@ -140,10 +134,10 @@ def _add_known(
 
 
 def ngram_rows(words: Sequence[str], minn: int, maxn: int, buckets: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The bucket of each n-gram of each word, and the word's place in the list; both sorted by word.
+    """The bucket of each n-gram of each word, and the word's index in the list; both sorted by word.
 
-    An n-gram is ``minn`` to ``maxn`` characters of the word between the marks < and >; a mark alone is none.
-    Its hash is FNV-1a over UTF-8, where fastText takes bytes as signed numbers.
+    An n-gram is ``minn`` to ``maxn`` characters of the word with the marks < and >; a mark alone does not count.
+    Its hash is FNV-1a over UTF-8, with signed bytes as in fastText.
     """
     if not buckets or not words:
         return EMPTY, EMPTY
@@ -156,7 +150,7 @@ def ngram_rows(words: Sequence[str], minn: int, maxn: int, buckets: int) -> tupl
     starts = np.flatnonzero((data & 0xC0) != 0x80)
     widths = np.diff(starts, append=len(data))
     owners = np.searchsorted(np.cumsum([len(word) for word in encoded]), starts, side="right")
-    # Four bytes more, so that every character can be read as if it had as many.
+    # Padding, so that four bytes can be read at every character.
     signed = np.append(data, np.zeros(MAX_CHAR_BYTES, np.uint8)).view(np.int8).astype(np.uint32)
     hashes = np.full(len(starts), BASIS)
     found: list[NDArray[np.uint32]] = []
@@ -179,7 +173,7 @@ def ngram_rows(words: Sequence[str], minn: int, maxn: int, buckets: int) -> tupl
 
 
 def _word_buckets(word: str, minn: int, maxn: int, buckets: int) -> list[int]:
-    """The buckets of the n-grams of one word, in the order of size and place."""
+    """The buckets of the n-grams of one word, ordered by size and position."""
     # fastText sign-extends bytes above 127.
     marked = [[byte | -(byte & 0x80) & MASK for byte in char.encode("utf-8", "surrogatepass")] for char in f"<{word}>"]
     prime, last = int(PRIME), len(marked) - 1
@@ -202,7 +196,7 @@ def _lengthen(
     starts: NDArray[np.int64],
     widths: NDArray[np.int64],
 ) -> None:
-    """Take one more character, with its start and width in bytes, into the n-grams that begin there."""
+    """Extend the hashes of the n-grams at ``begins`` by a character each, given by its start and width in bytes."""
     for byte in range(MAX_CHAR_BYTES):
         has = widths > byte
         rows = begins[has]

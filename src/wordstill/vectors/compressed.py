@@ -1,6 +1,6 @@
-"""Rows in few bytes, decoded when they are asked for (int8, product quantization), and the checks of a table.
+"""Compressed rows that are decoded on access (int8, product quantization), and validation of a table's parts.
 
-What is stored is a handful of arrays, by name in `CompressedRows.arrays`; decoding needs numpy only.
+What is stored is a few arrays, by name in `CompressedRows.arrays`; decoding needs numpy only.
 """
 
 from __future__ import annotations
@@ -22,23 +22,23 @@ if TYPE_CHECKING:
 Rows: TypeAlias = slice | NDArray[np.int64]
 Single: TypeAlias = NDArray[np.float32]
 CODES = 256
-"""Centroids of a part: what one byte can tell apart."""
+"""Centroids of a part: the values of one byte."""
 LARGEST = 127
 FLOAT = np.finfo(np.float32)
 SCALES = (FLOAT.tiny, np.nextafter(FLOAT.max / np.float32(LARGEST), np.float32(0)))
-"""Scales outside would lose a row, as zero or as infinity."""
+"""Range of scales; outside of it, rows would become zero or infinite."""
 Matrix: TypeAlias = NDArray[np.float32] | NDArray[np.float16]
 
 
 @runtime_checkable
 class CompressedRows(Protocol):
-    """A matrix (rows, dim) of float32 numbers that is kept in another form."""
+    """A float32 matrix (rows, dim) in compressed form."""
 
     kind: ClassVar[str]
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Rows and numbers of each."""
+        """Rows and dimensions."""
         ...
 
     @property
@@ -47,17 +47,17 @@ class CompressedRows(Protocol):
         ...
 
     def decode(self, rows: Rows) -> Single:
-        """Some rows as they were, nearly."""
+        """Approximations of the original rows."""
         ...
 
     def select(self, rows: NDArray[np.int64]) -> CompressedRows:
-        """Some rows only, in this order, in the same form."""
+        """These rows in this order, still compressed."""
         ...
 
 
 @dataclass(frozen=True, eq=False)
 class Int8Rows:
-    """Whole numbers from -127 to 127, and a scale for each row that they are multiplied by."""
+    """Integers from -127 to 127 with a scale for each row."""
 
     kind: ClassVar[str] = "int8"
 
@@ -74,7 +74,7 @@ class Int8Rows:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Rows and numbers of each."""
+        """Rows and dimensions."""
         return len(self.vectors), self.vectors.shape[1]
 
     @property
@@ -83,20 +83,20 @@ class Int8Rows:
         return {"vectors": self.vectors, "scales": self.scales}
 
     def decode(self, rows: Rows) -> Single:
-        """The numbers times the scales of their rows."""
+        """The integers times the scales of their rows."""
         with np.errstate(invalid="ignore", over="ignore"):
             decoded: Single = self.vectors[rows] * self.scales[rows, None]
         return decoded
 
     def select(self, rows: NDArray[np.int64]) -> Int8Rows:
-        """Some rows only."""
+        """These rows in this order."""
         return Int8Rows(self.vectors[rows], self.scales[rows])
 
 
 def quantize(vectors: WordVectors) -> Int8Rows:
-    """Round the rows of a table so that the largest number of each becomes 127 or -127.
+    """Quantize the rows of a table so that the largest absolute value of each becomes 127.
 
-    Rounding again what was decoded gives the same numbers.
+    Quantizing decoded rows again gives the same integers.
     """
     if isinstance(vectors.compressed, Int8Rows):
         return vectors.compressed
@@ -114,10 +114,10 @@ def quantize(vectors: WordVectors) -> Int8Rows:
 
 @dataclass(frozen=True, eq=False)
 class ProductRows:
-    """Product quantization: a direction in parts, each the nearest of 256 centroids, and a length.
+    """Product quantization: each part of a direction is the nearest of 256 centroids; lengths are kept separately.
 
-    The columns are cut into parts in the order of ``columns``, the first ones a column longer where the
-    dimension is no multiple of their number.
+    The columns are split into parts in the order of ``columns``. If the dimension is not a multiple of the number of
+    parts, the first parts are one column longer.
     """
 
     kind: ClassVar[str] = "pq"
@@ -125,9 +125,9 @@ class ProductRows:
     codes: NDArray[np.uint8]
     """(rows, parts) the centroid of each part."""
     codebooks: NDArray[np.floating]
-    """(256, dim) the centroids, those of all parts side by side."""
+    """(256, dim) the centroids of all parts, side by side."""
     columns: NDArray[np.int32]
-    """(dim,) the column of the vectors that each column of the codebooks is about."""
+    """(dim,) the column of the vectors that belongs to each column of the codebooks."""
     lengths: NDArray[np.floating]
     """(rows,) the length of each row, or (1,) if all are the same."""
 
@@ -144,7 +144,7 @@ class ProductRows:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Rows and numbers of each."""
+        """Rows and dimensions."""
         return len(self.codes), len(self.columns)
 
     @property
@@ -154,7 +154,7 @@ class ProductRows:
         return {name: getattr(self, name) for name in names}
 
     def decode(self, rows: Rows) -> Single:
-        """The centroids of the codes, put together and given their lengths."""
+        """The concatenated centroids, scaled to the row's length."""
         codes = self.codes[rows]
         decoded = np.empty((len(codes), len(self.columns)), dtype=np.float32)
         cuts = part_bounds(len(self.columns), codes.shape[1])
@@ -169,22 +169,22 @@ class ProductRows:
         return decoded
 
     def select(self, rows: NDArray[np.int64]) -> ProductRows:
-        """Some rows only."""
+        """These rows in this order."""
         lengths = self.lengths if len(self.lengths) == 1 else self.lengths[rows]
         return ProductRows(self.codes[rows], self.codebooks, self.columns, lengths)
 
 
 def part_bounds(dim: int, parts: int) -> list[tuple[int, int]]:
-    """First column and end of each part, the longer parts first."""
+    """Start and end column of each part, longer parts first."""
     sizes = [dim // parts + (part < dim % parts) for part in range(parts)]
     ends = np.cumsum([0, *sizes]).tolist()
     return list(pairwise(ends))
 
 
 def most_frequent(counts: NDArray[np.int64] | None, rows: int, top: int) -> NDArray[np.int64]:
-    """The rows of the most frequent words, in the order of the table.
+    """The rows of the most frequent words, in table order.
 
-    Without counts the first rows are taken, because tables are mostly in order of frequency.
+    Without counts, these are the first rows, because most tables are sorted by frequency.
     """
     if counts is None:
         return np.arange(min(rows, top))
@@ -192,7 +192,7 @@ def most_frequent(counts: NDArray[np.int64] | None, rows: int, top: int) -> NDAr
 
 
 def find_duplicate(words: Sequence[str]) -> tuple[int, int] | None:
-    """The two rows of the first word that comes twice, or None if each word is there once."""
+    """The two rows of the first repeated word, or None if words are distinct."""
     if len(set(words)) == len(words):
         return None
     seen: dict[str, int] = {}
@@ -203,7 +203,7 @@ def find_duplicate(words: Sequence[str]) -> tuple[int, int] | None:
 
 
 def index_of(words: tuple[str, ...]) -> dict[str, int]:
-    """The row of each word, if all are strings and each is there once."""
+    """The row of each word; raises unless all are distinct strings."""
     if strange := [kind for kind in set(map(type, words)) if not issubclass(kind, str)]:
         raise UsageError(f"Words must be strings, got {', '.join(kind.__name__ for kind in strange)}.")
     rows = dict(zip(words, range(len(words))))
@@ -214,7 +214,7 @@ def index_of(words: tuple[str, ...]) -> dict[str, int]:
 
 
 def checked_matrix(matrix: Matrix, rows: int) -> Matrix:
-    """A read-only view of a matrix that fits the words."""
+    """A read-only view of a matrix, after checking that it fits the words."""
     if matrix.ndim != 2 or len(matrix) != rows or matrix.shape[1] < 1:
         raise UsageError(f"The matrix has shape {matrix.shape}, expected ({rows}, dim) for {rows} words.")
     if matrix.dtype not in (np.float32, np.float16):
@@ -225,7 +225,7 @@ def checked_matrix(matrix: Matrix, rows: int) -> Matrix:
 
 
 def checked_rows(rows: CompressedRows, count: int) -> CompressedRows:
-    """Compressed rows that fit the words."""
+    """Compressed rows, after checking that they fit the words."""
     if not isinstance(rows, CompressedRows):
         raise UsageError(f"The matrix is a {type(rows).__name__}, expected an array: np.array(matrix, np.float32).")
     if rows.shape[0] != count or rows.shape[1] < 1:
@@ -234,7 +234,7 @@ def checked_rows(rows: CompressedRows, count: int) -> CompressedRows:
 
 
 def checked_counts(counts: NDArray[np.int64] | None, rows: int) -> NDArray[np.int64] | None:
-    """A read-only view of counts that fit the words."""
+    """A read-only view of counts, after checking that they fit the words."""
     if counts is None:
         return None
     if counts.shape != (rows,) or not np.issubdtype(counts.dtype, np.integer):

@@ -1,4 +1,4 @@
-"""Rows of a table for parts of its text: folds of documents inside groups, which add up to the row of the word."""
+"""Vectors of words in folds of the documents of each group; their weighted means are the rows of the table."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Folds:
-    """A row for each cell: a word and a fold of documents in which it occurs. C cells, F folds, G groups.
+    """A row for each cell, that is, each word and fold of documents in which it occurs. C cells, F folds, G groups.
 
-    Rows are linear in occurrences: the mean of the rows of any cells of a word, each as often as it was seen, is the
-    word's row over the text of these folds; over all of them it is the row of the table. So groups, texts without
-    one fold, and resamples need no teacher.
+    The mean of a word's rows in some folds, weighted by its counts there, is its vector for the text of these folds;
+    over all folds it is the word's row in the table. So groups, jackknife samples and bootstrap resamples need no
+    teacher.
 
     Args:
         rows: (C, dim) float32.
         words: The row of each cell's word in the table, ascending (C).
         folds: The fold of each cell, ascending for each word (C).
-        counts: How often the word was seen in the fold (C).
+        counts: How often the word occurs in the fold (C).
         group_of_fold: (F).
         sizes: Running words of each fold (F).
         groups: Names of the groups (G).
-        dealt: For each group whether ``documents`` or runs of ``paragraphs`` were dealt into folds (G).
+        dealt: For each group, whether ``documents`` or runs of ``paragraphs`` were divided into folds (G).
     """
 
     rows: NDArray[np.float32]
@@ -56,11 +56,11 @@ class Folds:
             raise UsageError("The folds of a table are not in order, or its groups not complete.")
 
     def verify_on_use(self, verify: Callable[[], None]) -> None:
-        """Have the numbers compared with their checksum before they are used for the first time."""
+        """Call ``verify``, which checks the checksum, before the arrays are used for the first time."""
         object.__setattr__(self, "_pending", [verify])
 
     def verified(self) -> Folds:
-        """These, once they are known to be as recorded."""
+        """These folds, after checking their checksum if that is still to be done."""
         for verify in self._pending:
             verify()
         object.__setattr__(self, "_pending", [])
@@ -70,12 +70,12 @@ class Folds:
         return len(self.group_of_fold)
 
     def __contains__(self, row: int) -> bool:
-        """Whether the word in a row of the table has rows by fold."""
+        """Whether the word in a row of the table has vectors by fold."""
         start, end = self._span(row)
         return start < end
 
     def of_word(self, row: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """How often a word was seen in each fold (F), and the sum of its rows there (F, dim); zeros where never."""
+        """The counts of a word in each fold (F), and its sums there (F, dim); zeros where it does not occur."""
         start, end = self._span(row)
         counts = np.zeros(len(self), dtype=np.int64)
         sums = np.zeros((len(self), self.rows.shape[1]))
@@ -85,14 +85,14 @@ class Folds:
         return counts, sums
 
     def counts_by_group(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """The words that have rows by fold (T), and how often each was seen in every group (T, G)."""
+        """The words that have vectors by fold (T), and their counts in every group (T, G)."""
         tracked, place = np.unique(self.words, return_inverse=True)
         counts = np.zeros((len(tracked), len(self.groups)), dtype=np.int64)
         np.add.at(counts, (place, self.group_of_fold[self.folds]), self.counts)
         return tracked.astype(np.int64), counts
 
     def group(self, name: str) -> int:
-        """The number of a group."""
+        """The index of a group."""
         if name not in self.groups:
             raise unknown_name("group", name, self.groups)
         return self.groups.index(name)
@@ -103,12 +103,12 @@ class Folds:
 
 
 def group_names(vectors: WordVectors) -> tuple[str, ...]:
-    """Names of the groups that the table has rows for; none without groups."""
+    """Names of the groups of the table's text; empty if there are none."""
     return () if vectors.folds is None else vectors.folds.groups
 
 
 def group_table(vectors: WordVectors, name: str) -> WordVectors:
-    """The table of one group: its words with rows by fold, over the text and the folds of the group."""
+    """The table of one group: the words with vectors by fold, and the folds of the group."""
     folds = with_folds(vectors)
     number = folds.group(name)
     wanted = folds.group_of_fold[folds.folds] == number
@@ -135,7 +135,7 @@ def group_table(vectors: WordVectors, name: str) -> WordVectors:
 
 
 def with_folds(vectors: WordVectors) -> Folds:
-    """The folds of a table that must have some."""
+    """The folds of a table; raises if it has none."""
     if vectors.folds is None:
         raise UsageError(
             "The table keeps no groups or folds. Distill it with --folds 20, or with --group to compare groups."

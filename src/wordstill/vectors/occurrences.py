@@ -14,7 +14,7 @@ from wordstill.vectors.oov import near_in_spelling
 
 Ints = NDArray[np.int64]
 INTEGERS = {"counts": "int64", "offsets": "int64", "sentences": "int64", "positions": "int32", "sizes": "uint8"}
-"""Arrays of whole numbers, and their types on disk."""
+"""Integer arrays, and their types on disk."""
 
 
 class WordUses(NamedTuple):
@@ -22,13 +22,13 @@ class WordUses(NamedTuple):
 
     word: str
     total: int
-    """How often the word is in the text."""
+    """How often the word occurs in the text."""
     states: NDArray[np.float32]
     """[n, width]."""
     sentences: Ints
-    """[n] number of the sentence in the prepared text."""
+    """[n] index of the sentence in the prepared text."""
     positions: Ints
-    """[n] number of the word in its sentence, from 0 on; of a phrase that of its first word."""
+    """[n] index of the word in its sentence, from 0; for a phrase, of its first word."""
     sizes: Ints
     """[n] words of the phrase, 1 for a word."""
 
@@ -40,18 +40,18 @@ class Occurrences:
     """States of occurrences, word by word. R words, T occurrences.
 
     Args:
-        words: The words, each once.
-        counts: How often each is in the text [R].
+        words: The distinct words.
+        counts: How often each occurs in the text [R].
         offsets: Where the occurrences of each begin [R + 1].
         states: [T, width] float16; may be memory-mapped.
-        sentences: Number of the sentence in the prepared text [T].
-        positions: Number of the word in its sentence [T].
-        sizes: Words of the phrase [T].
+        sentences: Index of the sentence in the prepared text [T].
+        positions: Index of the word in its sentence [T].
+        sizes: Number of words of the phrase [T].
         layer: The layer of the states.
-        means: Mean state of each word [R, width]; None takes those of the states.
+        means: Mean state of each word [R, width]; None computes them from the states.
 
     Raises:
-        UsageError: The sizes do not fit each other.
+        UsageError: The sizes are inconsistent.
     """
 
     def __init__(
@@ -96,7 +96,7 @@ class Occurrences:
 
     @property
     def arrays(self) -> Mapping[str, NDArray[Any]]:
-        """What is written to a file, by name; the words as UTF-8, end to end."""
+        """The arrays that are written to a file; words are concatenated as UTF-8."""
         encoded = [word.encode("utf-8") for word in self.words]
         return {
             "states": self.states,
@@ -108,7 +108,7 @@ class Occurrences:
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]], layer: int) -> Occurrences:
-        """From what `arrays` gave.
+        """Occurrences from their `arrays`.
 
         Raises:
             UsageError: Names, types or sizes are wrong.
@@ -138,7 +138,7 @@ class Occurrences:
         """The kept occurrences of a word.
 
         Raises:
-            UsageError: None was kept.
+            UsageError: None were kept.
         """
         row = self._rows.get(word)
         if row is None:
@@ -151,7 +151,7 @@ class Occurrences:
         return self.of_row(row)
 
     def of_row(self, row: int) -> WordUses:
-        """The kept occurrences of a word, given by its number here."""
+        """The kept occurrences of a word, given by its index in ``words``."""
         self.check()
         part = slice(int(self.offsets[row]), int(self.offsets[row + 1]))
         return WordUses(
@@ -164,11 +164,11 @@ class Occurrences:
         )
 
     def verify_on_use(self, verify: Callable[[], None]) -> None:
-        """Have the file compared with its checksum before any occurrence is used for the first time."""
+        """Call ``verify``, which checks the file's checksum, before any occurrence is used for the first time."""
         self._verify = verify
 
     def check(self) -> None:
-        """Compare the file with its checksum, unless that has been done."""
+        """Verify the file's checksum, unless that has been done."""
         if self._verify is not None:
             self._verify()
             self._verify = None

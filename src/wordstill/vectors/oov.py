@@ -1,11 +1,11 @@
-"""What to do about words that a table does not have: policies by name, asked in order.
+"""Back-off policies for words that are not in a table, tried in order.
 
-    case       the word in other letters: ``Queen`` where the table has ``queen``
-    subwords   the vectors of its parts that come with the table, as in fastText; look-ups and queries use them anyway
-    ngrams     the mean of the table's words that share groups of letters with it, rare ones counting more
-    spelling   the word of the table that is spelt most like it
+    case       the same word in another case: ``Queen`` where the table has ``queen``
+    subwords   the table's own subword vectors, as in fastText; lookups and queries use them by default
+    ngrams     the mean of the table's words that share character n-grams with it, rare n-grams weighing more
+    spelling   the most similarly spelled word of the table
 
-A fifth policy, `TeacherBackoff`, reads the word with a model; it is made with a function that does that.
+A fifth policy, `TeacherBackoff`, encodes the word with the teacher.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, ClassVar, Protocol, TypeAlias, runtime_checkab
 import numpy as np
 from numpy.typing import NDArray
 
+from wordstill.core.ragged import find_sorted
 from wordstill.errors import UsageError, unknown_name
 
 if TYPE_CHECKING:
@@ -27,26 +28,26 @@ if TYPE_CHECKING:
 
 
 Answer: TypeAlias = int | NDArray[np.float32] | None
-"""The row of a word that stands in, or a vector, or None."""
+"""The row of a substitute word, a vector, or None."""
 
 FEWEST_IN_COMMON = 0.7
-"""Share of the letters that a word must have in common with its stand-in."""
+"""Minimum `likeness` of a word and its substitute."""
 WORDS_IN_A_MEAN = 100
 SHARPNESS = 4
 SPELLING_CANDIDATES = 20_000
 EDGE = "\x02", "\x03"
-"""Marks before and after a word, so that beginnings and ends are groups of their own."""
+"""Marks before and after a word, so that prefixes and suffixes are n-grams of their own."""
 HALF = np.uint64(32)
-"""Bits of a hash that are kept; two groups that share them count as one."""
+"""Bits of a hash that are kept; n-grams with the same bits count as one."""
 MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 
 
 @runtime_checkable
 class SubwordVectors(Protocol):
-    """Vectors of parts of words, as a fastText model has them."""
+    """Vectors of subwords, as in a fastText model."""
 
     def vector(self, word: str) -> NDArray[np.float32]:
-        """The vector of any word; zeros if it has no known part."""
+        """The vector of any word; zeros if it has no known subword."""
         ...
 
 
@@ -56,16 +57,16 @@ class Backoff(Protocol):
 
     @property
     def name(self) -> str:
-        """What it is called."""
+        """Name of the policy."""
         ...
 
     def find(self, words: Sequence[str]) -> Sequence[Answer]:
-        """For each word the row of one that stands in for it, or a vector, or None."""
+        """For each word, the row of a substitute, a vector, or None."""
         ...
 
 
 class UnknownWord(UsageError, KeyError):
-    """A word that a table does not have; near words are looked for only when the message is read."""
+    """A word is not in a table. Similarly spelled words are searched only when the message is read."""
 
     def __init__(self, word: str, words: Sequence[str]) -> None:
         super().__init__(word)
@@ -83,7 +84,7 @@ class UnknownWord(UsageError, KeyError):
 
 
 def choose_backoffs(table: WordVectors, policies: Sequence[str | Backoff]) -> tuple[Backoff, ...]:
-    """The policies, those given by name made for this table."""
+    """The policies as objects; names become policies for this table."""
     chosen: list[Backoff] = []
     for policy in policies:
         if isinstance(policy, str):
@@ -95,7 +96,7 @@ def choose_backoffs(table: WordVectors, policies: Sequence[str | Backoff]) -> tu
 
 
 def fall_back(table: WordVectors, words: Sequence[str], policies: Sequence[Backoff] | None = None) -> list[Answer]:
-    """What policies, by default the table's, give for words it does not have; the first that gives anything decides."""
+    """The first answer that any of the policies (by default the table's) gives for each word, or None."""
     answers: list[Answer] = [None] * len(words)
     for policy in table.backoffs if policies is None else policies:
         left = [number for number, answer in enumerate(answers) if answer is None]
@@ -112,7 +113,7 @@ def fall_back(table: WordVectors, words: Sequence[str], policies: Sequence[Backo
 
 
 class CaseBackoff:
-    """A word in other letters; of several, the one that stands first in the table."""
+    """The same word in another case; if there are several, the first in the table."""
 
     name: ClassVar[str] = "case"
 
@@ -132,7 +133,7 @@ class CaseBackoff:
 
 
 class SubwordBackoff:
-    """The vectors of parts of words that come with a table."""
+    """The table's own subword vectors."""
 
     name: ClassVar[str] = "subwords"
 
@@ -145,7 +146,7 @@ class SubwordBackoff:
         self.subwords, self.lower = table.subwords, table.is_lower_case
 
     def find(self, words: Sequence[str]) -> list[Answer]:
-        """The vectors, None for a word without known parts. Parts of lower-case words have no capitals."""
+        """The vectors, None for a word without known subwords. Words are lowercased if the table's words are."""
         words = [word.lower() for word in words] if self.lower else words
         at_once = getattr(self.subwords, "vectors", None)
         vectors = [self.subwords.vector(word) for word in words] if at_once is None else at_once(words)
@@ -153,10 +154,9 @@ class SubwordBackoff:
 
 
 class NgramBackoff:
-    """The mean vector of the table's words that share groups of letters with a word.
+    """The mean of the table's words that share character n-grams with a word.
 
-    Each counts with the fourth power of how much it shares (`NgramIndex.sharing`), with its direction only;
-    the length is the mean length of those that count.
+    Directions and lengths are averaged separately, weighted by the fourth power of `NgramIndex.sharing`.
     """
 
     name: ClassVar[str] = "ngrams"
@@ -187,7 +187,7 @@ class NgramBackoff:
 
 
 class SpellingBackoff:
-    """The word of the table that is spelt most like a word."""
+    """The most similarly spelled word of the table."""
 
     name: ClassVar[str] = "spelling"
 
@@ -199,7 +199,7 @@ class SpellingBackoff:
         return NgramIndex(self.table.words, sizes=(2, 3))
 
     def find(self, words: Sequence[str]) -> list[Answer]:
-        """The rows of the stand-ins, None where no word is alike."""
+        """The rows of the substitutes, None where no word is similar enough."""
         return [self._nearest(word) for word in words]
 
     def _nearest(self, word: str) -> Answer:
@@ -215,9 +215,9 @@ BACKOFFS: dict[str, Callable[[WordVectors], Backoff]] = {
 
 
 class NgramIndex:
-    """Groups of letters of words, without regard to case, and the words that have them.
+    """An inverted index from case-folded character n-grams to words.
 
-    ``sizes`` are the numbers of letters in a group, the edges of a word counted.
+    ``sizes`` are the lengths of the n-grams, including the marks at the edges of a word.
     """
 
     def __init__(
@@ -226,7 +226,7 @@ class NgramIndex:
         self.sizes = tuple(sizes)
         self.count = len(words)
         parts = [self._grams(words[start : start + block_words], start) for start in range(0, len(words), block_words)]
-        # One number holds group and row, so that one sort puts equal groups together.
+        # One number holds n-gram and row, so that one sort groups equal n-grams.
         pairs = np.sort(np.concatenate([np.empty(0, dtype=np.uint64), *parts]))
         pairs = pairs[_firsts(pairs)]
         self.starts = _firsts(pairs >> HALF)
@@ -236,16 +236,16 @@ class NgramIndex:
         self.sizes_of_words = np.bincount(self.rows, minlength=len(words))
 
     def sharing(self, word: str) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """The rows of words that share a group with ``word``, and how much each of them shares.
+        """The rows of words that share an n-gram with ``word``, and how much each of them shares.
 
-        That is the sum of the rarity of the groups, log((1 + words) / words that have it), over the square
-        root of the number of groups that the word has.
+        That is the sum of the inverse document frequencies of the shared n-grams, log((1 + words) / words that have
+        it), divided by the square root of the number of n-grams of the word in the table.
         """
         rows, shared = self._shared(word, lambda having: math.log((1 + self.count) / having))
         return rows, shared / np.sqrt(self.sizes_of_words[rows])
 
     def alike(self, word: str, count: int = 50) -> NDArray[np.int64]:
-        """The rows of the words that have the largest part of their groups in common with ``word``."""
+        """The rows of the words whose n-grams have the largest Dice coefficient with those of ``word``."""
         rows, shared = self._shared(word, lambda having: 1.0)
         own = len(np.unique(self._grams([word], 0)))
         dice = 2 * shared / (own + self.sizes_of_words[rows])
@@ -253,9 +253,7 @@ class NgramIndex:
 
     def _shared(self, word: str, weight: Callable[[int], float]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         wanted = np.unique(self._grams([word], 0) >> HALF)
-        found = np.searchsorted(self.groups, wanted)
-        known = found < len(self.groups)
-        known[known] = self.groups[found[known]] == wanted[known]
+        found, known = find_sorted(self.groups, wanted)
         totals = np.zeros(self.count)
         for begin, end in zip(self.starts[found[known]].tolist(), self.ends[found[known]].tolist()):
             totals[self.rows[begin:end]] += weight(end - begin)
@@ -263,7 +261,7 @@ class NgramIndex:
         return rows, totals[rows]
 
     def _grams(self, words: Sequence[str], first_row: int) -> NDArray[np.uint64]:
-        """Hash and row of each group of each word, as one number."""
+        """Hash and row of each n-gram of each word, as one number."""
         marked = [f"{EDGE[0]}{word.casefold()}{EDGE[1]}" for word in words]
         lengths = np.fromiter(map(len, marked), dtype=np.int64, count=len(marked))
         letters = np.frombuffer("".join(marked).encode("utf-32-le", "surrogatepass"), dtype=np.uint32)
@@ -282,9 +280,9 @@ class NgramIndex:
 
 
 def near_in_spelling(word: str, words: Sequence[str]) -> list[str]:
-    """Up to three words spelt much like ``word``, the nearest first.
+    """Up to three words spelled similarly to ``word``, the most similar first.
 
-    difflib is slow, so it is given only words of like length with the same first or last letter.
+    difflib is slow, so only words of similar length with the same first or last letter are compared.
     """
     folded = word.casefold()
     alike = (
@@ -300,9 +298,9 @@ def near_in_spelling(word: str, words: Sequence[str]) -> list[str]:
 
 
 def likeness(a: str, b: str) -> float:
-    """How much two words have in common, from 0 to 1: 1 less the edit distance over the longer length.
+    """Similarity of spelling from 0 to 1: one minus the Damerau-Levenshtein distance over the longer length.
 
-    Case does not count. A step is a letter more, less or other, or two neighbours that change places.
+    Case is ignored.
     """
     a, b = a.casefold(), b.casefold()
     before: list[int] = []
@@ -318,5 +316,5 @@ def likeness(a: str, b: str) -> float:
 
 
 def _firsts(ordered: NDArray[np.uint64]) -> NDArray[np.int64]:
-    """Where a new number begins in a list in order; np.unique would hash, which is slower."""
+    """The start of each run of equal values in a sorted array; np.unique would hash, which is slower."""
     return np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1])[: len(ordered)])

@@ -1,4 +1,4 @@
-"""Questions to a table of vectors, each for many at once; `WordVectors` has them as methods."""
+"""Batched queries on a table of vectors, which `WordVectors` has as methods."""
 
 from __future__ import annotations
 
@@ -25,24 +25,24 @@ NO_ROW = -1
 
 @dataclass(frozen=True)
 class Resolved:
-    """What some words and vectors stand for in a table."""
+    """Words and vectors of queries, looked up in a table."""
 
     rows: NDArray[np.int64]
-    """[items] the row of each, -1 for a vector and for a word that only a back-off gives a vector."""
+    """[items] the row of each; -1 for a vector, and for a word whose vector is from a back-off."""
     vectors: NDArray[np.float32]
     """[items, dim]"""
     are_words: NDArray[np.bool_]
     """[items]"""
 
     def units(self) -> NDArray[np.float32]:
-        """[items, dim] words with length one, vectors as they were given: so gensim adds them."""
+        """[items, dim] words as unit vectors, vectors as given, as gensim adds them."""
         scaled = self.vectors.copy()
         scaled[self.are_words] = unit_rows(self.vectors[self.are_words])
         return scaled
 
 
 def resolve(table: WordVectors, items: Sequence[Item]) -> Resolved:
-    """Look up words, in the table and by its back-offs, and check vectors."""
+    """Look up words in the table and its back-offs, and check vectors."""
     rows = np.full(len(items), NO_ROW, dtype=np.int64)
     are_words = np.fromiter((isinstance(item, str) for item in items), dtype=np.bool_, count=len(items))
     vectors = np.empty((len(items), table.dim), dtype=np.float32)
@@ -64,7 +64,7 @@ def resolve(table: WordVectors, items: Sequence[Item]) -> Resolved:
 def most_similar(
     table: WordVectors, positive: Sequence[Items], negative: Sequence[Items] | None = None, topn: int = 10
 ) -> list[Scored]:
-    """For each query the words nearest to the sum of its positive items less its negative ones."""
+    """For each query, the words nearest to the sum of its positive items minus its negative ones."""
     negative = [()] * len(positive) if negative is None else negative
     if len(positive) != len(negative):
         raise UsageError(
@@ -84,7 +84,7 @@ def most_similar(
 
 
 def doesnt_match(table: WordVectors, groups: Sequence[Sequence[str]]) -> list[str]:
-    """Of each group the word that is least like the mean of all, as in gensim."""
+    """The word of each group that is least similar to the mean of all, as in gensim."""
     for number, words in enumerate(groups):
         if isinstance(words, str) or not len(words):
             raise UsageError(f"doesnt_match needs a list of words; got {words!r} (group {number}).")
@@ -121,13 +121,13 @@ def search(
 
 
 def named(table: WordVectors, found: Iterable[Found]) -> list[Scored]:
-    """Rows and scores as words and scores."""
+    """Search results with words in place of rows."""
     words = table.words
     return [[(words[row], score) for row, score in zip(rows.tolist(), scores.tolist())] for rows, scores in found]
 
 
 def grouped_sums(rows: NDArray[np.floating], sizes: Sequence[int]) -> NDArray[np.float64]:
-    """Sums of runs of rows, none of them empty, in float64."""
+    """Sums of non-empty runs of rows, in float64."""
     if not sizes:
         return np.zeros((0, rows.shape[1]))
     sums: NDArray[np.float64] = np.add.reduceat(rows.astype(np.float64), np.cumsum([0, *sizes[:-1]]), axis=0)
@@ -135,7 +135,7 @@ def grouped_sums(rows: NDArray[np.floating], sizes: Sequence[int]) -> NDArray[np
 
 
 def rows_of_groups(rows: NDArray[np.int64], sizes: Sequence[int]) -> list[list[int]]:
-    """The rows of the table in each run, which are not to be answers."""
+    """The table rows in each run of query items, which are excluded from its results."""
     parts = np.split(rows, np.cumsum(sizes)[:-1]) if sizes else []
     return [part[part != NO_ROW].tolist() for part in parts]
 

@@ -1,4 +1,4 @@
-"""Nearest rows by exact search: blocked products, and the best of each block kept."""
+"""Exact nearest-neighbor search in blocks, keeping the best rows so far."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 CACHED_ROWS = 512
-"""Rows of a few hundred numbers that stay in a core's cache while they are worked on."""
+"""Rows of a few hundred numbers that fit into a core's cache."""
 CROWD = 8
 SCORE_BYTES = 16 << 20
-"""Scores that are held at once: few enough to be compared while they are still in the cache."""
+"""Size of a block of scores: small enough to be compared while still in the cache."""
 
 Found: TypeAlias = tuple[NDArray[np.int64], NDArray[np.float32]]
 Scorer: TypeAlias = Callable[[slice, slice], NDArray[np.float32]]
-"""Scores of some queries for some rows, (queries, rows), in an array that may be written to."""
+"""Scores of some queries for some rows, (queries, rows), in an array that may be overwritten."""
 
 
 def unit_rows(matrix: NDArray[np.floating]) -> NDArray[np.float32]:
     """The rows of ``matrix`` scaled to length one, as float32; rows of zeros stay zeros.
 
-    Lengths are taken in float64, because squares of small or large float32 numbers leave its range.
+    Lengths are computed in float64, because squares of small or large float32 numbers leave its range.
     """
     unit = np.empty(matrix.shape, dtype=np.float32)
     for start in range(0, len(matrix), CACHED_ROWS):
@@ -51,18 +51,18 @@ def nearest(
     query_block: int = 512,
     score_bytes: int = SCORE_BYTES,
 ) -> Iterator[Found]:
-    """The rows with the largest dot product with each query, best first, equal scores in row order.
+    """The rows with the largest dot product with each query, best first; ties in row order.
 
     Args:
         unit: Unit rows to search, (rows, dim).
         queries: Unit queries, (queries, dim).
-        topn: How many rows to give for each query; fewer if there are not so many.
-        exclude: For each query, the rows it must not be given.
-        query_block: Queries that are answered at once.
-        score_bytes: Scores that are held at once.
+        topn: Results for each query; fewer if there are fewer rows.
+        exclude: For each query, rows to exclude.
+        query_block: Queries answered at a time.
+        score_bytes: Memory for scores.
 
     Yields:
-        For each query, the row numbers and their scores.
+        For each query, row indices and their scores.
     """
 
     def score(some: slice, rows: slice) -> NDArray[np.float32]:
@@ -80,9 +80,9 @@ def best_rows(
     query_block: int = 512,
     score_bytes: int = SCORE_BYTES,
 ) -> Iterator[Found]:
-    """The rows with the largest score for each query, in bounded memory; the rest is as in `nearest`.
+    """The rows with the largest score for each query, in bounded memory; otherwise like `nearest`.
 
-    ``shape`` is the number of queries and of rows.
+    ``shape`` is the number of queries and rows.
     """
     queries, rows = shape
     for first in range(0, queries, query_block):
@@ -96,7 +96,7 @@ def best_rows(
 
 
 class BestRows:
-    """The best rows so far of a few queries, as one flat list in order of query, score and row."""
+    """The best rows so far for some queries, in one flat list sorted by query, score and row."""
 
     def __init__(self, queries: int, count: int, exclude: Sequence[Sequence[int]]) -> None:
         self.queries, self.count = queries, count
@@ -104,13 +104,13 @@ class BestRows:
         self.rows: NDArray[np.int64] = np.empty(0, dtype=np.int64)
         self.scores: NDArray[np.float32] = np.empty(0, dtype=np.float32)
         self.floor = np.full(queries, -np.inf, dtype=np.float32)
-        """[queries] the score to beat. Later rows must beat it, because of equal ones the first counts."""
+        """[queries] the score to beat. Later rows must exceed it, because the first wins a tie."""
         sizes = [len(banned) for banned in exclude]
         self.banned_owners = np.repeat(np.arange(queries), sizes)
         self.banned_rows = np.array([row for banned in exclude for row in banned], dtype=np.int64)
 
     def offer(self, scores: NDArray[np.float32], start: int) -> None:
-        """Take the scores [queries, rows] of the rows from ``start`` on."""
+        """Consider the scores [queries, rows] of the rows from ``start`` on."""
         width = scores.shape[1]
         here = (self.banned_rows >= start) & (self.banned_rows < start + width)
         scores[self.banned_owners[here], self.banned_rows[here] - start] = -np.inf
@@ -119,20 +119,20 @@ class BestRows:
             least = np.maximum(least, self._least_of_the_first(scores))
         found = np.flatnonzero(scores >= least[:, None])
         if len(found) > CROWD * self.count * self.queries:
-            # Rows that come in order of their scores would pile up.
+            # Rows sorted by score would pile up.
             least = np.maximum(least, self._least_of_the_first(scores))
             found = found[scores.ravel()[found] >= least[found // width]]
         if len(found):
             self.merge(found // width, start + found % width, scores.ravel()[found])
 
     def each(self) -> Iterator[Found]:
-        """For each query, its rows and their scores."""
+        """For each query, the best rows and their scores."""
         ends = np.searchsorted(self.owners, np.arange(self.queries + 1))
         for begin, end in pairwise(ends.tolist()):
             yield self.rows[begin:end], self.scores[begin:end]
 
     def _least_of_the_first(self, scores: NDArray[np.float32]) -> NDArray[np.float32]:
-        """[queries] the score that as many rows of this block reach as are wanted."""
+        """[queries] the lowest score among the best ``count`` rows of this block."""
         place = scores.shape[1] - self.count
         if place <= 0:
             return self.floor
@@ -140,7 +140,7 @@ class BestRows:
         return least
 
     def merge(self, owners: NDArray[np.int64], rows: NDArray[np.int64], scores: NDArray[np.float32]) -> None:
-        """Take rows of some queries with their scores, and keep the best."""
+        """Merge rows for some queries into the list, and keep the best."""
         owners = np.concatenate([self.owners, owners])
         rows = np.concatenate([self.rows, rows])
         scores = np.concatenate([self.scores, scores])

@@ -1,4 +1,4 @@
-"""A table of word vectors: words, a matrix, counts and where they came from; numpy only."""
+"""A table of word vectors: words, a matrix, counts and provenance; numpy only."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ class WordVectors:
             it is checked for NaN and infinity when its numbers are used. Compressed rows are decoded on access, all
             of them if ``matrix`` itself is accessed.
         counts: How often each word occurs, or None if unknown.
-        provenance: What the table was made from and how; anything that JSON can hold.
-        subwords: Gives vectors to words not in the table, if the table came with any; lookups and queries use them
-            unless `with_backoff` says otherwise.
+        provenance: What the table was made from and how, as JSON values.
+        subwords: Subword vectors for words not in the table, if it came with any; lookups and queries use them unless
+            `with_backoff` says otherwise.
         tokenizer: Splits texts into words of the table, if the table came with one.
-        distinct: The words are known to be strings, each there once; their index is then made at first use.
+        distinct: Skip checking that words are distinct strings; their index is then built on first use.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class WordVectors:
 
     @cached_property
     def matrix(self) -> Matrix:
-        """The vectors, (words, dim), read-only; of compressed rows decoded as float32 and kept."""
+        """The vectors, (words, dim), read-only; compressed rows are decoded to float32 once."""
         assert self.compressed is not None
         return checked_matrix(self.compressed.decode(slice(None)), len(self.words))
 
@@ -98,18 +98,18 @@ class WordVectors:
 
     @property
     def storage(self) -> str:
-        """How the numbers are stored, ``float32``, ``float16`` or the kind of compression."""
+        """How the numbers are stored: ``float32``, ``float16`` or the kind of compression."""
         return str(self.matrix.dtype) if self.compressed is None else self.compressed.kind
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the numbers as they are kept."""
+        """Size of the stored numbers in bytes."""
         arrays = [self.matrix] if self.compressed is None else self.compressed.arrays.values()
         return sum(array.nbytes for array in arrays)
 
     @property
     def is_lower_case(self) -> bool:
-        """Whether the words were put in lower case when the table was made."""
+        """Whether the words were lowercased when the table was made."""
         vocabulary = self.provenance.get("vocabulary")
         return isinstance(vocabulary, Mapping) and vocabulary.get("key") == "lower"
 
@@ -149,7 +149,7 @@ class WordVectors:
         return f"<WordVectors: {len(self):,} words x {self.dim}, {self.storage}{counts}{source}>"
 
     def _repr_html_(self) -> str:
-        """The table as a notebook shows it: facts, then the first words; reads no more than their rows."""
+        """The table in a notebook: facts, then the first words, whose rows are all that is read."""
         facts = {"words": f"{len(self):,}", "dimensions": str(self.dim), "numbers": self.storage}
         for part in ("method", "teacher"):
             if name := _recorded_name(self.provenance.get(part)):
@@ -170,7 +170,7 @@ class WordVectors:
         return f"<div><p>WordVectors: {line}</p><table><tr>{head}</tr>{body}</table></div>"
 
     def explore(self, text: AnyPath | None = None, *, layout: str | None = None, height: int = 640) -> Notebook:
-        """The page of `wordstill explore` for a notebook, where it is shown; ``text`` is a prepared text."""
+        """The page of `wordstill explore`, for display in a notebook; ``text`` is a prepared text."""
         from wordstill.explore.notebook import Notebook
 
         return Notebook(self, text, layout=layout, height=height)
@@ -183,10 +183,9 @@ class WordVectors:
             raise UnknownWord(word, self.words) from None
 
     def with_backoff(self, *policies: str | Backoff) -> WordVectors:
-        """The same table, with an answer for words it does not have; see `wordstill.vectors.oov`.
+        """The same table with back-offs for unknown words; see `wordstill.vectors.oov`.
 
-        Lookups and queries then try the policies in this order. ``in``, ``index`` and ``subset`` still know only the
-        words of the table.
+        Lookups and queries then try the policies in this order. ``in``, ``index`` and ``subset`` remain strict.
 
         Args:
             policies: Names of `wordstill.vectors.oov.BACKOFFS`, such as ``"case"`` and ``"spelling"``, or
@@ -198,10 +197,10 @@ class WordVectors:
         return table
 
     def find(self, words: Sequence[str], *, own: bool = False) -> list[int | NDArray[np.float32] | None]:
-        """For each word its row, or the row or vector that a back-off gives it, or None.
+        """For each word, its row, the row or vector that a back-off gives it, or None.
 
-        A word that a table of lower-case words lacks is looked up in lower case before any back-off is asked.
-        With ``own``, as in look-ups and queries, the table's subwords are asked if no back-offs were chosen.
+        If the table's words are lowercased, unknown words are looked up in lower case before any back-off is tried.
+        With ``own``, as in lookups and queries, the table's own subwords are tried if no back-offs were chosen.
         """
         found: list[int | NDArray[np.float32] | None] = [self._rows.get(word) for word in words]
         if None in found and self.is_lower_case:
@@ -249,10 +248,10 @@ class WordVectors:
         return self.analogy_batch([(a, b, c)], topn, rule)[0]
 
     def doesnt_match(self, words: Sequence[str]) -> str:
-        """The word that is least like the mean of all."""
+        """The word that is least similar to the mean of all."""
         return self.doesnt_match_batch([words])[0]
 
-    # For many at once, the functions themselves are the methods.
+    # Batch queries: the functions themselves are the methods.
     similarity_batch = n_similarity_batch = queries.n_similarity
     most_similar_batch = queries.most_similar
     analogy_batch = analogies
@@ -288,11 +287,11 @@ class WordVectors:
         return 1 - self.similarity(a, b)
 
     def subset(self, words: Sequence[str]) -> WordVectors:
-        """A table of these words only, in this order, with their counts and the same provenance."""
+        """A table of these words in this order, with their counts and the same provenance."""
         return self.select([self.index(word) for word in words])
 
     def select(self, rows: Sequence[int] | NDArray[np.int64]) -> WordVectors:
-        """A table of these rows only, in this order, with their counts and the same provenance."""
+        """A table of these rows in this order, with their counts and the same provenance."""
         rows = np.asarray(rows, dtype=np.int64)
         return WordVectors(
             [self.words[row] for row in rows.tolist()],
@@ -304,7 +303,7 @@ class WordVectors:
         )
 
     def replace(self, **changes: Any) -> WordVectors:
-        """The same table with other arguments of the constructor; the words are known to be distinct."""
+        """A copy with some arguments of the constructor changed; new words must be distinct."""
         names = ("words", "counts", "provenance", "subwords", "tokenizer")
         same: dict[str, Any] = {name: getattr(self, name) for name in names}
         if "matrix" not in changes:
@@ -342,16 +341,16 @@ class WordVectors:
         return hub.upload(self, name, private=private, token=token)
 
     def blocks(self, rows: int = BLOCK_ROWS) -> Iterator[NDArray[np.float32]]:
-        """The matrix in row order as float32 blocks, for going through a table larger than memory."""
+        """The matrix as float32 blocks in row order, for tables larger than memory."""
         for start in range(0, len(self), rows):
             yield self._decoded(slice(start, start + rows))
 
     def verify_on_use(self, verify: Callable[[], None]) -> None:
-        """Have the numbers compared with their checksum before all of them are used for the first time."""
+        """Call ``verify``, which checks the checksum, before the whole matrix is used for the first time."""
         self._verify = verify
 
     def check_finite(self) -> None:
-        """Raise if any number is NaN, infinite, or not as recorded; compressed rows were checked when made."""
+        """Raise if any number is NaN or infinite, or the checksum is wrong; compressed rows were checked when made."""
         if self._verify is not None:
             self._verify()
             self._verify = None
