@@ -1,4 +1,4 @@
-"""What the teacher reads at one time: subwords of several texts, unpadded, and where their words are."""
+"""Batches: the subwords of several texts, without padding, and the ranges of their words."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ Unit = Literal["paragraph", "sentence"]
 Measure = Callable[[Ints], Ints]
 ON_CPU, ON_GPU = 2_048, 131_072
 BYTES_FOR_EACH_NUMBER = 64
-"""Memory of one subword, its words and their use by methods, for each number of its state."""
+"""Memory for a subword, in bytes per dimension of a state, including its words and their use by methods."""
 SHARE_OF_MEMORY = 0.5
 
 
 @dataclass(frozen=True)
 class BatchConfig(Config):
-    """How much the teacher reads at one time."""
+    """Size and kind of batches."""
 
     budget: Annotated[int, Range(1)] = 8192
-    """Subwords in a batch, padding counted."""
+    """Subwords in a batch, including padding."""
     limit: int = 512
-    """Longest text in subwords, special tokens counted."""
+    """Maximum length of a text in subwords, including special tokens."""
     unit: Unit = "paragraph"
-    """What the teacher reads as one text: a whole paragraph, or each sentence by itself."""
+    """What is one text: a whole paragraph, or each sentence by itself."""
     packed: bool = False
-    """Whether texts lie end to end, without padding."""
+    """Whether texts are concatenated without padding."""
 
 
 @dataclass(frozen=True)
@@ -53,26 +53,26 @@ class Batch:
     text_offsets: Ints
     """[B + 1] where each text begins."""
     word_ids: NDArray[np.int32]
-    """[W] vocabulary id, -1 outside the vocabulary or without any subword."""
+    """[W] vocabulary id; -1 for words outside the vocabulary or without subwords."""
     word_start: Ints
     word_end: Ints
     word_sentence: Ints
-    """[W] number of the word's sentence in this batch."""
+    """[W] index of the word's sentence in this batch."""
     sentence_start: Ints
     sentence_end: Ints
     sentence_text: Ints
-    """[S] number of the sentence's text (its paragraph, or a part of one) in this batch."""
+    """[S] index of the sentence's text (its paragraph, or a part of one) in this batch."""
     n_words: int
     phrase_start: Ints
     phrase_end: Ints
     source_ids: Ints
-    """[B] what each text is: the number of its paragraph in the corpus, or of its word in the word list."""
+    """[B] index of each text's paragraph in the corpus, or of its word in the word list."""
     n_truncated: int = 0
-    """How many sentences were longer than the teacher's limit and lost their end."""
+    """How many sentences were truncated to the teacher's limit."""
     source_sentences: Ints | None = None
-    """[B] number of each text's first sentence in the corpus; None for anything but running text."""
+    """[B] index of each text's first sentence in the corpus; None for anything but running text."""
     masked: Ints | None = None
-    """[M] numbers of the words whose subwords were masked, at most one in a text; None where all can be read."""
+    """[M] indices of the words whose subwords are masked, at most one in a text; None without masking."""
 
     @property
     def lengths(self) -> Ints:
@@ -82,12 +82,12 @@ class Batch:
 
 ON_HOST = ("n_words", "source_ids", "n_truncated", "source_sentences", "masked")
 FIELDS = tuple(field.name for field in fields(Batch) if field.name not in ON_HOST)
-"""What a device has of a batch."""
+"""The arrays of a batch that are sent to a device."""
 
 
 @dataclass(frozen=True)
 class DeviceBatch:
-    """The arrays of a batch as tensors (int64); `Batch` says what they are."""
+    """The arrays of a `Batch` as int64 tensors."""
 
     lengths: Ints
     n_words: int
@@ -95,7 +95,7 @@ class DeviceBatch:
     source_ids: Ints
     source_sentences: Ints | None
     max_subword: int
-    """No subword has a higher id."""
+    """Upper bound of the subword ids."""
     arriving_word_ids: Tensor
     """``word_ids`` on the host, once the batch has arrived."""
     subwords: Tensor
@@ -110,35 +110,35 @@ class DeviceBatch:
     phrase_start: Tensor
     phrase_end: Tensor
     known: Tensor
-    """[K] numbers of the words that are in the vocabulary."""
+    """[K] indices of the words that are in the vocabulary."""
     arrival: Any = None
-    """Event of the GPU when it is there."""
+    """CUDA event of the end of the transfer."""
     masked: Ints | None = None
 
     @property
     def device(self) -> torch.device:
-        """Where it is."""
+        """The device of the tensors."""
         return self.subwords.device
 
     @cached_property
     def host_word_ids(self) -> NDArray[np.integer]:
-        """[W] ``word_ids`` on the host; waits for the batch, which usually is there."""
+        """[W] ``word_ids`` on the host; waits for the transfer, which is usually complete."""
         if self.arrival is not None:
             self.arrival.synchronize()
         return self.arriving_word_ids.numpy()
 
     def await_arrival(self) -> None:
-        """Let the device, not the host, wait until the batch is there."""
+        """Make the device, not the host, wait for the transfer."""
         if self.arrival is not None:
             stream = torch.cuda.current_stream(self.device)
             stream.wait_event(self.arrival)
-            # Their memory must not be used again before this stream is through with them.
+            # The memory must not be reused before this stream has finished with it.
             for name in (*FIELDS, "known"):
                 getattr(self, name).record_stream(stream)
 
 
 class DeviceLoader:
-    """Sends batches to a device; on a GPU from pinned memory, in a stream of its own, in one copy."""
+    """Sends batches to a device; to a GPU from pinned memory, in one copy on a separate stream."""
 
     def __init__(self, device: torch.device) -> None:
         self.device = device
@@ -146,7 +146,7 @@ class DeviceLoader:
         self.stream: Any = torch.cuda.Stream(device) if device.type == "cuda" else None  # type: ignore[no-untyped-call]
 
     def __call__(self, batch: Batch | DeviceBatch) -> DeviceBatch:
-        """Begin to send a batch that is not there yet; the host does not wait for it."""
+        """Send a batch, unless it is on a device already; the host does not wait for the transfer."""
         if isinstance(batch, DeviceBatch):
             return batch
         arrays = [getattr(batch, field) for field in FIELDS] + [np.flatnonzero(batch.word_ids >= 0)]
@@ -173,7 +173,7 @@ class DeviceLoader:
 
 
 def made_on_device(batch: Batch, lengths: Ints, max_subword: int, stream: Any) -> DeviceBatch:
-    """A batch whose arrays are tensors of a device already, made in the current stream (None on a CPU)."""
+    """A batch whose arrays are tensors on a device, made in ``stream``, the current one (None on a CPU)."""
     tensors: dict[str, Any] = {field: getattr(batch, field) for field in FIELDS}
     tensors["word_ids"] = arriving = tensors["word_ids"].long()
     if stream is not None:
@@ -196,19 +196,19 @@ def made_on_device(batch: Batch, lengths: Ints, max_subword: int, stream: Any) -
 
 
 def plan_texts(lengths: Ints, bounds: Ints, first_paragraph: int, room: int, measure: Measure) -> tuple[Ints, Ints]:
-    """Make texts of paragraphs, splitting those over ``room`` subwords at sentence ends.
+    """Divide paragraphs into texts, splitting those over ``room`` subwords at sentence ends.
 
     Args:
         lengths: Subwords of each sentence.
-        bounds: Where each paragraph begins, in sentences of the corpus, and where the last one ends.
-        first_paragraph: Number of the first paragraph.
-        room: Most subwords of a text; only a single sentence (beside empty ones) may have more.
-        measure: Subwords of texts given as rows (first sentence, sentence after the last). A part of a
-            paragraph can have more than its sentences have in the paragraph: a tokenizer may have joined some
-            across a sentence's end.
+        bounds: Index of each paragraph's first sentence, and the end of the last paragraph.
+        first_paragraph: Index of the first paragraph.
+        room: Maximum length of a text in subwords; only a single sentence (beside empty ones) may be longer.
+        measure: Counts the subwords of texts given as rows (start, end) of sentences. A part of a paragraph can have
+            more subwords than its sentences have in the paragraph, since a tokenizer may join some across a
+            sentence's end.
 
     Returns:
-        Rows (first sentence, sentence after the last, paragraph), and the subwords of each.
+        Rows (start sentence, end sentence, paragraph), and the number of subwords of each.
     """
     before, audible = offsets_of(lengths), offsets_of(np.minimum(lengths, 1))
     totals = np.diff(before[bounds - bounds[0]])
@@ -229,10 +229,10 @@ def plan_texts(lengths: Ints, bounds: Ints, first_paragraph: int, room: int, mea
 
 
 def plan_batches(lengths: Ints, room: int, specials: int, config: BatchConfig) -> list[Ints]:
-    """Numbers of the texts of each batch, from long to short; texts without subwords are left out.
+    """Indices of the texts of each batch, longest first; texts without subwords are left out.
 
-    Texts of like length are read together: so little is padded, and packed attention has even work. Lengths are
-    without the special tokens of each text; a text longer than the room is cut.
+    Texts of similar length share a batch, so there is little padding, and packed attention has even work. Lengths
+    exclude special tokens; a text longer than ``room`` is truncated.
     """
     order = _long_to_short(lengths)
     whole = np.minimum(lengths[order], room) + specials
@@ -241,18 +241,18 @@ def plan_batches(lengths: Ints, room: int, specials: int, config: BatchConfig) -
 
 
 def batches_by_length(lengths: Ints, budget: int) -> Iterator[Ints]:
-    """Numbers of the sequences of each batch, from long to short; those of length 0 are left out.
+    """Indices of the sequences of each batch, longest first; empty sequences are left out.
 
-    The budget holds for a batch that is padded to its longest; a longer sequence is a batch of its own.
+    The budget includes padding to the longest sequence; a sequence over the budget is a batch of its own.
     """
     order = _long_to_short(lengths)
     return (order[chosen] for chosen in within_budget(lengths[order], budget))
 
 
 def within_budget(lengths: Ints, budget: int) -> Iterator[slice]:
-    """Slices of texts sorted from long to short, each at most ``budget`` when padded to its longest.
+    """Slices of texts, sorted longest first, with at most ``budget`` subwords including padding.
 
-    A text that is over the budget alone is a slice of its own.
+    A text over the budget is a slice of its own.
     """
     start = 0
     while start < len(lengths):
@@ -262,9 +262,9 @@ def within_budget(lengths: Ints, budget: int) -> Iterator[slice]:
 
 
 def within_sum(lengths: Ints, budget: int) -> Iterator[slice]:
-    """Slices of texts as they come, each at most ``budget`` together.
+    """Slices of texts in the given order, with at most ``budget`` subwords.
 
-    A text that is over the budget alone is a slice of its own.
+    A text over the budget is a slice of its own.
     """
     before, start = offsets_of(lengths), 0
     while start < len(lengths):
@@ -274,14 +274,14 @@ def within_sum(lengths: Ints, budget: int) -> Iterator[slice]:
 
 
 def usual_budget(device: torch.device, width: int) -> int:
-    """What suits a device and states of a width; less on a GPU with little free memory, with a warning."""
+    """The default budget for a device and width; on a GPU with little free memory it is smaller, with a warning."""
     if device.type != "cuda":
         return ON_CPU
     free = torch.cuda.mem_get_info(device)[0]
     fits = int(SHARE_OF_MEMORY * free / (BYTES_FOR_EACH_NUMBER * width))
     if fits >= ON_GPU:
         return ON_GPU
-    # A power of two, so that a run can be resumed although a little more or less is free.
+    # A power of two, so that a run can be resumed even if slightly more or less memory is free.
     fits = 1 << max(fits, 1).bit_length() - 1
     warnings.warn(
         f"Only {free / 2**30:.1f} GiB of the GPU's memory are free, so {fits} subwords are read at a time "
@@ -292,7 +292,7 @@ def usual_budget(device: torch.device, width: int) -> int:
 
 
 def _long_to_short(lengths: Ints) -> Ints:
-    """Numbers of the sequences that are not empty."""
+    """Indices of the non-empty sequences, longest first."""
     order = np.argsort(-lengths, kind="stable")
     return order[lengths[order] > 0]
 

@@ -1,4 +1,4 @@
-"""Batches of a text or of a word list, planned in windows, so that reading can resume at any position."""
+"""Batches of a text or word list, planned in windows, so that reading can resume at any position."""
 
 from __future__ import annotations
 
@@ -20,26 +20,25 @@ from wordstill.teacher.subwords import FormSubwords, SubwordSource
 from wordstill.teacher.tokenizer import EncodedTexts, SubwordTokenizer
 
 Position = tuple[int, int]
-"""Number of a window in reading order, and how many batches of it have been read."""
+"""Index of a window in reading order, and how many of its batches have been read."""
 AnyBatch = Batch | DeviceBatch
-"""On the host, or made on a device."""
+"""A batch on the host, or made on a device."""
 WINDOW_FORMS = 1 << 18
 BATCHES_IN_WINDOW = {True: 8, False: 64}
-"""Of packed and of padded texts. The more there are, the more texts of nearly one length: 64 leave 2 % padding."""
+"""For packed and for padded texts. With more batches, lengths within a batch vary less: 64 leave 2 % padding."""
 BUILDERS, LARGE_BUDGET = 3, 1 << 15
-"""Threads that make batches of a GPU's size: one alone would let a small model wait. numpy lets go of the
-interpreter's lock for long arrays only."""
-"""``auto`` is the device where it is a GPU and can make batches."""
+"""Threads that make batches of a GPU's size; a small model would have to wait for a single one. numpy releases the
+GIL for long arrays only."""
 WORDS_AT_ONCE = 8192
 
 
 class ResumableBatches(ABC):
-    """Batches of a list of items (paragraphs, words) that is read in windows, always in the same way.
+    """Batches of a list of items (paragraphs, words), divided into windows deterministically.
 
     Attributes:
-        order: Seed of a random order of the windows, and of the batches inside each; None reads as it stands.
+        order: Seed of a random order of the windows, and of the batches in each; None keeps the order of the items.
         builders: Threads that make batches ahead of the reader.
-        start: Number of the item that reading begins with.
+        start: Index of the first item to read.
     """
 
     order: int | None = None
@@ -48,18 +47,18 @@ class ResumableBatches(ABC):
 
     @abstractmethod
     def __len__(self) -> int:
-        """How many items there are, with those before the start."""
+        """End of the items, counting those before the start."""
 
     @abstractmethod
     def _window(self, start: int) -> list[Callable[[], AnyBatch]]:
-        """What makes each batch of the window that begins with the item ``start``."""
+        """Functions that make the batches of the window beginning at item ``start``."""
 
     @abstractmethod
     def _window_end(self, start: int) -> int:
-        """The item after the window that begins with the item ``start``."""
+        """End of the window beginning at item ``start``."""
 
     def since(self, position: Position) -> Iterator[tuple[Position, AnyBatch]]:
-        """Batches from a position on, each with the position after it. Reading begins at (0, 0)."""
+        """Batches from a position on, each with the position after it; the first position is (0, 0)."""
         return OrderedPool(_make, self.builders).map(self._makers(position))
 
     def _makers(self, position: Position) -> Iterator[tuple[Position, Callable[[], AnyBatch]]]:
@@ -75,7 +74,7 @@ class ResumableBatches(ABC):
             done = 0
 
     def starts(self) -> list[int]:
-        """First items of all windows in reading order."""
+        """First item of every window, in reading order."""
         starts, item = [], self.start
         while item < len(self):
             starts.append(item)
@@ -86,23 +85,23 @@ class ResumableBatches(ABC):
 
 
 class TextBatches(ResumableBatches):
-    """Every sentence of a corpus once, in batches that depend on the corpus and the settings only.
+    """Every sentence of a corpus once, in batches that depend only on the corpus and the settings.
 
-    A text is a paragraph, or a sentence if the settings say so; a paragraph over the limit is split at
-    sentence ends. Only a single sentence over the limit is cut. A text without any subword (a paragraph of
-    invisible characters, say) is left out.
+    A text is a paragraph, or a sentence if ``config.unit`` says so. A paragraph over the limit is split at sentence
+    ends; only a single sentence over the limit is truncated. Texts without subwords (such as a paragraph of invisible
+    characters) are left out.
 
     Args:
         corpus: The text.
-        vocabulary: Names the words.
-        source: Gives the subwords.
+        vocabulary: The words that get ids.
+        source: The subwords of sentences.
         tokenizer: The teacher's tokenizer.
         config: Size of the batches.
-        order: Seed of a random order of reading; None reads from beginning to end.
+        order: Seed of a random reading order; None reads from beginning to end.
         arrays: Where batches are made, see `batch_arrays`.
-        window_forms: Forms of a window, which is planned as a whole; None suits the budget.
-        paragraphs: The first paragraph and the one after the last; None reads all.
-        masking: Masks words of every batch, which must be made on the host; None masks none.
+        window_forms: Forms of a window; None chooses by the budget.
+        paragraphs: Start and end of the paragraphs to read; None reads all.
+        masking: Masks words in every batch, which must be made on the host; None masks none.
     """
 
     def __init__(
@@ -133,7 +132,7 @@ class TextBatches(ResumableBatches):
             (self.ids_of_slots,) = arrays.send(ids)
 
     def __len__(self) -> int:
-        """The paragraph after the last that is read."""
+        """End of the paragraphs to read."""
         return self.end
 
     def _window(self, start: int) -> list[Callable[[], AnyBatch]]:
@@ -174,15 +173,15 @@ class TextBatches(ResumableBatches):
 
 
 class WordListBatches(ResumableBatches):
-    """Words or phrases, each in a text of its own, in batches. Those without subwords are left out.
+    """Batches of words or phrases, each in a text of its own. Those without subwords are left out.
 
     Args:
-        words: The words as they are read.
+        words: The words in the spelling to read.
         ids: Their ids in the vocabulary.
         tokenizer: The teacher's tokenizer.
         config: Size of the batches.
-        window_words: Words of a window, which is planned as a whole; None suits the budget.
-        prompt: The text of every word, with ``{}`` in its place. The word is the only one of that sentence.
+        window_words: Words of a window; None chooses by the budget.
+        prompt: The text around every word, which takes the place of ``{}``. Other words of the text get no ids.
     """
 
     def __init__(
@@ -200,7 +199,7 @@ class WordListBatches(ResumableBatches):
         self.assembler = Assembler(tokenizer, config.limit)
 
     def __len__(self) -> int:
-        """How many words there are."""
+        """Number of words."""
         return len(self.words)
 
     def _window_end(self, start: int) -> int:
@@ -208,7 +207,7 @@ class WordListBatches(ResumableBatches):
 
     def _window(self, start: int) -> list[Callable[[], AnyBatch]]:
         end = self._window_end(start)
-        # A leading space gives byte-level tokenizers the shape that a word has inside a text.
+        # With a leading space, byte-level tokenizers treat a word as they do inside a text.
         texts = [f" {self.before}{word}{self.after}" for word in self.words[start:end]]
         subwords = self.tokenizer.encode(texts)
         chosen = plan_batches(np.diff(subwords.offsets), self.assembler.room, self.assembler.specials, self.config)
@@ -236,13 +235,13 @@ class WordListBatches(ResumableBatches):
 
 
 def batch_arrays(source: SubwordSource, vocabulary: Vocabulary, device: torch.device) -> HostArrays:
-    """Where batches are made: on a GPU, unless a word's subwords depend on its neighbors or phrases are wanted."""
+    """Where batches are made: on the GPU, unless subwords depend on neighboring words or there are phrases."""
     gathered = isinstance(source, FormSubwords) and not len(vocabulary.phrases)
     return DeviceArrays(device) if device.type == "cuda" and gathered else HOST
 
 
 class _FormsOnDevice:
-    """The subwords of every form on a device, which gets the text itself window by window."""
+    """The subwords of every form, kept on a device; the text is sent window by window."""
 
     def __init__(self, source: SubwordSource, tokenizer: SubwordTokenizer, arrays: DeviceArrays) -> None:
         if not isinstance(source, FormSubwords):
@@ -254,7 +253,7 @@ class _FormsOnDevice:
             (self.word_offsets,) = arrays.send(source.corpus.forms.word_offsets)
 
     def passage(self, start: int, end: int) -> Passage:
-        """The sentences from ``start`` up to ``end``, sent to the device."""
+        """The sentences from ``start`` to ``end``, sent to the device."""
         with self.arrays.aside():
             return Passage.of(self.corpus, start, end, self.arrays, self.word_offsets)
 
@@ -266,21 +265,21 @@ def _make(planned: tuple[Position, Callable[[], AnyBatch]]) -> tuple[Position, A
 
 @dataclass(frozen=True, eq=False)
 class Masking:
-    """Masks one word of every text in a batch; each of several rounds takes another word of the text.
+    """Masks one word of every text in a batch, a different one in each round.
 
-    Words are drawn after frequent ones are thinned out. A text without a word left is read as it is.
+    Words are drawn after subsampling frequent ones. If no word of a text is left, none is masked.
     """
 
     mask_id: int
-    """The subword that takes the place of each one of the word."""
+    """The mask token, which replaces each subword of the word."""
     keep: NDArray[np.float32]
-    """Probability that an occurrence of each word of the vocabulary can be drawn [V]."""
+    """Probability that subsampling keeps an occurrence of each word [V]."""
     number: int
-    """Number of the round, from 0."""
+    """Index of the round, from 0."""
     seed: tuple[int, ...]
 
     def __call__(self, batch: Batch, place: int) -> Batch:
-        """The batch with masks. ``place`` is the same for the same batch in every round."""
+        """The masked batch. ``place`` identifies the batch and is the same in every round."""
         rng = np.random.default_rng([*self.seed, place])
         can_be, order = rng.random((2, len(batch.word_ids)))
         usable = (batch.word_ids >= 0) & (batch.word_end > batch.word_start)

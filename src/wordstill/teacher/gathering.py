@@ -1,4 +1,4 @@
-"""The subwords of texts, gathered from those of their forms, on the host or on a device."""
+"""Batches gathered from the subwords of each form, with numpy on the host or torch on a device."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from wordstill.teacher.batch import Batch
 from wordstill.teacher.tokenizer import SubwordTokenizer, room_beside_specials
 
 Array: TypeAlias = Any
-"""An array of numpy, or a tensor of torch."""
+"""A numpy array or a torch tensor."""
 
 
 class HostArrays:
-    """Arrays of numpy."""
+    """Array operations with numpy."""
 
     xp: Any = np
-    """The module with the operations that numpy and torch have by the same names."""
+    """The module of functions that have the same names in numpy and torch."""
 
     def send(self, *arrays: NDArray[np.integer]) -> tuple[Array, ...]:
-        """Arrays of numpy, as arrays of this kind."""
+        """Convert numpy arrays to arrays of this kind."""
         return arrays
 
     def aside(self) -> AbstractContextManager[Any]:
-        """Inside, operations do not wait for those of the model."""
+        """A context in which operations do not wait for those of the model."""
         return nullcontext()
 
     def offsets(self, lengths: Array) -> Array:
@@ -40,43 +40,43 @@ class HostArrays:
         return offsets_of(lengths)
 
     def repeat(self, values: Array, lengths: Array, total: int) -> Array:
-        """Each value as often as its length says, ``total`` of them together."""
+        """Repeat each value ``lengths`` times; ``total`` is the sum of lengths."""
         return np.repeat(values, lengths)
 
     def arange(self, count: int) -> Array:
-        """The numbers from 0 on."""
+        """The integers from 0 to ``count`` - 1."""
         return np.arange(count, dtype=np.int64)
 
     def long(self, array: Array) -> Array:
-        """The same numbers in 64 bits."""
+        """The array as int64."""
         return array.astype(np.int64, copy=False)
 
     def owners(self, lengths: Array, total: int) -> Array:
-        """For each of the ``total`` elements of the runs, the number of its run."""
+        """For each of the ``total`` elements of the runs, the index of its run."""
         return self.repeat(self.arange(len(lengths)), lengths, total)
 
     def ranges(self, starts: Array, lengths: Array, total: int) -> Array:
-        """The runs ``start, start + 1, …``, one after another, ``total`` elements together."""
+        """The concatenated runs ``start, start + 1, …``, with ``total`` elements."""
         return self.arange(total) + self.repeat(starts - self.offsets(lengths)[:-1], lengths, total)
 
 
 class DeviceArrays(HostArrays):
-    """Tensors on a device. On a GPU they have a stream of their own, and the host waits for none of them."""
+    """The same operations with torch on a device; on a GPU in a separate stream, without making the host wait."""
 
     xp = torch
 
     def __init__(self, device: torch.device) -> None:
         self.device = device
-        # torch does not type its streams. Without a high priority gathers wait for the model's kernels.
+        # torch does not type its streams. Without high priority, gathering would wait for the model's kernels.
         self.stream: Any = torch.cuda.Stream(device, priority=-1) if device.type == "cuda" else None  # type: ignore[no-untyped-call]
 
     def send(self, *arrays: NDArray[np.integer]) -> tuple[Array, ...]:
-        """Arrays of one type, sent as one."""
+        """Send arrays of one type in a single copy."""
         together = arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
         return torch.split(send(together, self.device), [len(array) for array in arrays])
 
     def aside(self) -> AbstractContextManager[Any]:
-        """In the stream of their own, where there is one."""
+        """Run in the separate stream, if there is one."""
         return nullcontext() if self.stream is None else torch.cuda.stream(self.stream)
 
     def offsets(self, lengths: Array) -> Array:
@@ -86,15 +86,15 @@ class DeviceArrays(HostArrays):
         return offsets
 
     def repeat(self, values: Array, lengths: Array, total: int) -> Array:
-        """Each value as often as its length says; the total is what a GPU would be asked for otherwise."""
+        """Repeat each value; without ``total``, the host would have to wait for a GPU to compute it."""
         return values.repeat_interleave(lengths, output_size=total)
 
     def arange(self, count: int) -> Array:
-        """The numbers from 0 on."""
+        """The integers from 0 to ``count`` - 1."""
         return torch.arange(count, device=self.device)
 
     def long(self, array: Array) -> Array:
-        """The same numbers in 64 bits."""
+        """The array as int64."""
         return array.long()
 
 
@@ -102,11 +102,11 @@ HOST = HostArrays()
 
 
 def send(array: NDArray[np.integer], device: torch.device) -> Tensor:
-    """An array [n] as a tensor there: of 64 bits, or of 32 where it has no more."""
+    """Send an array [n] to a device, as int64 if it is int64, otherwise as int32."""
     kind = torch.int64 if array.dtype == np.int64 else torch.int32
-    # Only from pinned memory does a copy not wait.
+    # Only copies from pinned memory are asynchronous.
     staged = torch.empty(len(array), dtype=kind, pin_memory=device.type == "cuda" and len(array) > 0)
-    # By numpy: torch shares longer copies among threads, which takes milliseconds where cores are busy.
+    # Copied by numpy, because torch divides long copies among threads, which takes milliseconds on busy cores.
     np.copyto(staged.numpy(), array, casting="unsafe")
     return staged.to(device, non_blocking=True)
 
@@ -115,12 +115,12 @@ def send(array: NDArray[np.integer], device: torch.device) -> Tensor:
 class SubwordTable:
     """Subwords of some texts without special tokens; a text is a run of sentences of one paragraph.
 
-    Word and sentence ranges are half-open and count subwords from the first text's first. ``word_slots``
-    points into the store's list of words of forms, so that a vocabulary can name each word.
+    Word and sentence ranges are half-open and count subwords from the start of the first text. ``word_slots`` are
+    indices into the store's list of words of forms, from which a vocabulary finds word ids.
     """
 
     text_lengths: Ints
-    """[B] on the host, wherever the others are."""
+    """[B] always on the host."""
     ids: Array
     word_slots: Array
     word_start: Array
@@ -131,7 +131,7 @@ class SubwordTable:
     sentence_text: Array
 
     def followed_by(self, other: SubwordTable) -> SubwordTable:
-        """The texts of this table and then those of another, both on the host."""
+        """Concatenate two tables on the host."""
         shifts = {"sentence_text": len(self.text_lengths), "word_sentence": len(self.sentence_text)}
         subwords = dict.fromkeys(("word_start", "word_end", "sentence_start", "sentence_end"), len(self.ids))
         joined = {
@@ -141,7 +141,7 @@ class SubwordTable:
         return SubwordTable(**joined)
 
     def ordered(self, order: Ints) -> SubwordTable:
-        """The same texts in another order, on the host: first number ``order[0]``, and so on."""
+        """Reorder the texts of a table on the host."""
         lengths = self.text_lengths[order]
         start_of_text = offsets_of(self.text_lengths)[order]
         shift = offsets_of(lengths)[:-1] - start_of_text
@@ -163,7 +163,7 @@ class SubwordTable:
 
 
 class FormTable(NamedTuple):
-    """Subwords of every form, end to end, and the range of each of the store's words in its form."""
+    """The concatenated subwords of every form, and the range of each of the store's words in its form."""
 
     ids: Array
     lengths: Array
@@ -174,9 +174,9 @@ class FormTable(NamedTuple):
     def read(
         self, passage: Passage, texts: Ints, totals: Ints | None = None, arrays: HostArrays = HOST
     ) -> SubwordTable:
-        """Subwords of texts, rows (first sentence, sentence after the last) of a passage [B, 2], gathered by form.
+        """Gather the subwords of texts, given as rows (start, end) of sentences of a passage [B, 2].
 
-        The subwords of each text [B] need not be given on the host, where they can be counted.
+        ``totals``, the subwords of each text [B], are required on a device only.
         """
         run = SentenceRuns(passage, texts, arrays)
         lengths = self.lengths[run.forms]
@@ -198,12 +198,12 @@ class FormTable(NamedTuple):
 
 
 class Passage(NamedTuple):
-    """The forms of a run of sentences of the store. S sentences, F forms."""
+    """The forms of consecutive sentences of the store. S sentences, F forms."""
 
     start: int
-    """Number of the first sentence in the store."""
+    """Index of the first sentence in the store."""
     host_offsets: Ints
-    """[S + 1] where each sentence begins among the forms; on the host."""
+    """[S + 1] where each sentence begins among the forms, on the host."""
     offsets: Array
     forms: Array
     word_offsets: Array
@@ -211,7 +211,7 @@ class Passage(NamedTuple):
 
     @classmethod
     def of(cls, corpus: Corpus, start: int, end: int, arrays: HostArrays, word_offsets: Array) -> Passage:
-        """The sentences from ``start`` up to ``end``."""
+        """The sentences from ``start`` to ``end``."""
         bounds = np.asarray(corpus.sentences[start : end + 1])
         offsets = bounds - bounds[0]
         (there,), (forms,) = arrays.send(offsets), arrays.send(corpus.form_ids[bounds[0] : bounds[-1]])
@@ -221,7 +221,7 @@ class Passage(NamedTuple):
 class SentenceRuns:
     """Forms and words of some texts in reading order, and the bounds of texts and sentences among the forms.
 
-    Texts are rows (first sentence, sentence after the last) of a passage.
+    Texts are rows (start, end) of sentences of a passage.
     """
 
     def __init__(self, passage: Passage, texts: Ints, arrays: HostArrays = HOST) -> None:
@@ -238,7 +238,7 @@ class SentenceRuns:
         self.forms = arrays.long(passage.forms[arrays.ranges(form_starts, form_counts, n_forms)])
         first_slot = passage.word_offsets[self.forms]
         words = passage.word_offsets[self.forms + 1] - first_slot
-        # Only here is a GPU waited for, in the stream of its own: nobody else knows how many words there are.
+        # The only wait for a GPU, in the separate stream: the number of words is not known on the host.
         n_words = int(words.sum())
         self.word_form = arrays.owners(words, n_words)
         self.word_slots = arrays.ranges(first_slot, words, n_words)
@@ -251,7 +251,7 @@ def whole_passage(corpus: Corpus) -> Passage:
 
 
 def _regrouped(owner: Ints, order: Ints) -> tuple[Ints, Ints]:
-    """Members of groups, given by their ascending owners, in a new order of the groups, and their owners."""
+    """Members of groups, given by ascending ``owner``, for a new order of the groups, and their new owners."""
     sizes = np.bincount(owner, minlength=len(order))
     return ranges(offsets_of(sizes)[order], sizes[order]), owners(sizes[order])
 
@@ -260,14 +260,14 @@ class Assembler:
     """Makes batches for one teacher.
 
     Args:
-        tokenizer: Knows the special tokens.
-        limit: Longest text in subwords, special tokens counted.
-        vocabulary: Knows the phrases, which are found on the host only; None where there are none to find.
-        arrays: The kind of the arrays of tables and batches.
+        tokenizer: The teacher's tokenizer, which defines special tokens.
+        limit: Maximum length of a text in subwords, including special tokens.
+        vocabulary: A vocabulary with phrases, which are found on the host only; None if there are no phrases.
+        arrays: Where tables and batches are.
 
     Attributes:
-        room: Longest text without its special tokens.
-        specials: How many special tokens each text gets.
+        room: Maximum length of a text without special tokens.
+        specials: Number of special tokens of each text.
 
     Raises:
         UsageError: The limit leaves no room beside the special tokens.
@@ -286,7 +286,7 @@ class Assembler:
             )
 
     def assemble(self, table: SubwordTable, word_ids: Array, source_ids: Ints) -> Batch:
-        """A batch of the texts of a table, with the vocabulary id of each word [W] and what each text is [B]."""
+        """Make a batch of the texts of a table, given the vocabulary id of each word [W] and `Batch.source_ids` [B]."""
         xp = self.arrays.xp
         lengths = np.minimum(table.text_lengths, self.room) + self.specials
         before, sizes, offsets = self.arrays.send(offsets_of(table.text_lengths)[:-1], lengths, offsets_of(lengths))
@@ -318,8 +318,8 @@ class Assembler:
         return batch if self.vocabulary is None else _with_phrases(batch, self.vocabulary)
 
     def _surrounded(self, ids: Array, before: Array, sizes: Array, offsets: Array, total: int) -> Array:
-        """[P] subwords with the special tokens of each text, over-long ends cut."""
-        # Special tokens first get a neighbor's subword, wherever it is.
+        """[P] subwords with the special tokens of each text, truncated to the limit."""
+        # Positions of special tokens first get an arbitrary subword.
         places = self.arrays.ranges(before - len(self._prefix), sizes, total)
         subwords = self.arrays.long(ids[self.arrays.xp.clip(places, 0, len(ids) - 1)])
         for tokens, starts in ((self._prefix, offsets[:-1]), (self._suffix, offsets[1:] - len(self._suffix))):
@@ -328,7 +328,7 @@ class Assembler:
 
 
 def _with_phrases(batch: Batch, vocabulary: Vocabulary) -> Batch:
-    """The batch, on the host, with the phrases behind its words."""
+    """A batch on the host with its phrases appended to the words."""
     phrases, start, end = vocabulary.phrases.find(batch.word_ids, batch.word_sentence)
     # Words that occur only in phrases have ids too, beyond the vocabulary.
     words = np.where(batch.word_ids < len(vocabulary), batch.word_ids, -1)
@@ -344,14 +344,14 @@ def _with_phrases(batch: Batch, vocabulary: Vocabulary) -> Batch:
 
 
 def trial_batch(subwords: Ints, limit: int) -> Batch:
-    """Beginnings of a text, of different lengths, together longer than the limit."""
+    """A batch of prefixes of a text, with different lengths, whose total exceeds the limit."""
     whole = len(subwords)
     lengths = [max(1, whole - shorter % whole) for shorter in range(limit // whole * 2 + 2)]
     return bare_batch([subwords[:length] for length in lengths])
 
 
 def bare_batch(texts: Sequence[Ints]) -> Batch:
-    """A batch of some texts [n] each, of which no words are known."""
+    """A batch of texts [n] without words."""
     none = np.empty(0, dtype=np.int64)
     return Batch(
         subwords=np.concatenate(texts),

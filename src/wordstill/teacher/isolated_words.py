@@ -1,4 +1,4 @@
-"""A back-off that has words read by a model: once, and then kept."""
+"""A back-off that encodes unknown words with a teacher, and caches their vectors."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 Reader: TypeAlias = Callable[[Sequence[str]], NDArray[np.floating]]
-"""Gives words vectors of its own, (words, width); zeros for what it cannot read."""
+"""Encodes words as vectors, (words, width); zeros for words that it cannot read."""
 
 KIND = "wordstill words read by a teacher"
 FITTED_ON = 5000
@@ -34,22 +34,20 @@ MAP = ("weights", "inputs", "outputs")
 
 
 class TeacherBackoff:
-    r"""Vectors of unknown words from a model that reads each of them once.
+    r"""Vectors of unknown words from a model, each computed once.
 
-    The model's vectors are brought into the space of the table by a ridge regression from the model's vectors
-    of the table's most frequent words to the table's own, which the reader is asked for once as well:
+    A ridge regression, fitted on the table's most frequent words, maps the model's vectors to those of the table:
 
     .. math:: \hat v_w = \mu_v + W^\top (h_w - \mu_h)
 
     Args:
         table: The table that lacks words.
-        read: Gives the model's vectors of words.
-        teacher: What the reader is, such as the model's name; kept words of another one are not used.
+        read: Encodes words with the model.
+        teacher: Name of the model; cached words of another model are not used.
         fitted_on: How many words of the table to fit on.
-        cache: A file that keeps the words read and the regression for the next time; None keeps them in
-            memory only.
-        disposable: Whether a cache that is damaged is thrown away with a warning; otherwise it is an error, since
-            the file may be somebody else's.
+        cache: A file that stores the words read and the regression; None keeps them in memory only.
+        disposable: Whether a damaged cache is discarded with a warning; otherwise it is an error, since the file may
+            be something else.
     """
 
     name: ClassVar[str] = "teacher"
@@ -83,7 +81,7 @@ class TeacherBackoff:
             warnings.warn(f"Words read before are read again: {error}", stacklevel=4)
 
     def find(self, words: Sequence[str]) -> list[Answer]:
-        """The vectors of words; those not met before are read now, all at once."""
+        """The vectors of words; new words are encoded in one call."""
         new = [word for word in dict.fromkeys(words) if word not in self._known]
         if new:
             self._fit()
@@ -98,7 +96,7 @@ class TeacherBackoff:
     def _fit(self) -> None:
         if self._map:
             return
-        # Tables are in order of frequency, or nearly; counts need not be there.
+        # Tables are roughly sorted by frequency; counts may be missing.
         rows = np.arange(min(self.fitted_on, len(self.table)))
         states = self._read([self.table.words[row] for row in rows])
         readable = states.any(axis=1)
@@ -123,7 +121,7 @@ class TeacherBackoff:
         return states
 
     def _identity(self) -> dict[str, Any]:
-        """What kept words depend on: the teacher and the table, by a few of its rows."""
+        """What cached words depend on: the teacher, and the table, identified by a few rows."""
         rows = np.unique(np.linspace(0, len(self.table) - 1, 16).astype(np.int64))
         return {
             "teacher": self.teacher,
@@ -161,9 +159,9 @@ class TeacherBackoff:
 
 
 class WordsAlone:
-    """Gives words the mean state of their subwords in a layer, the last if none is given.
+    """Encodes words as the mean state of their subwords in a layer, by default the last.
 
-    A teacher that is given by folder or name is loaded when the first words are asked for.
+    A teacher given by folder or name is loaded on first use.
     """
 
     def __init__(self, teacher: str | Teacher, layer: int | None = None) -> None:
@@ -181,7 +179,7 @@ class WordsAlone:
         from wordstill.teacher.spans import Spans, StateReader
 
         reader = StateReader(self.teacher, "last" if self._layer is None else str(self._layer))
-        # A leading space gives byte-level tokenizers the shape that a word has inside a text.
+        # With a leading space, byte-level tokenizers treat a word as they do inside a text.
         texts = [f" {word}" for word in words]
         read = np.zeros((len(words), self.teacher.width), dtype=np.float32)
         for numbers, states in reader.read(texts, Spans.of([[(1, len(text))] for text in texts])):

@@ -1,4 +1,4 @@
-"""Hidden layers of a teacher, by number and by hooks: 0 is the embedding, n the output of the n-th block."""
+"""Hidden layers of a teacher, from the model's output or from hooks: 0 is the embedding, n the n-th block's output."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from torch.utils.hooks import RemovableHandle
 from wordstill.errors import TeacherError, UsageError
 
 INPUT_EMBEDDINGS = -1
-"""Among the layers that are asked for, the rows of the model's input table: what layer 0 is made from. Where the model
-has none (``embeds_alone``), it is layer 0."""
+"""The pseudo-layer of the model's input embeddings, from which layer 0 is computed; for a model without any
+(``embeds_alone``), layer 0."""
 CLOSE_ENOUGH = 0.99
-"""Mean cosine from which on another precision is taken."""
+"""Minimum mean cosine with the states in float32 for choosing a lower precision."""
 TOLERANCE = {torch.float32: 1e-3, torch.bfloat16: 3e-2, torch.float16: 1e-2}
-"""Largest relative difference between two ways to the same states that rounding explains."""
+"""Largest relative difference that rounding explains between two computations of the same states."""
 
 
 def resolve_layers(wanted: str | int, depth: int) -> tuple[int, ...]:
-    """Turn ``last``, ``all``, ``top-half``, a number or a list such as ``0-3,-1`` into layer numbers.
+    """Parse ``last``, ``all``, ``top-half``, a number or a list such as ``0-3,-1`` into layer numbers.
 
     Negative numbers count from the last layer, ``depth``.
 
@@ -44,10 +44,10 @@ def resolve_layers(wanted: str | int, depth: int) -> tuple[int, ...]:
 
 
 def wanted_states(output: Any, layers: tuple[int, ...], depth: int, name: str) -> dict[int, Tensor]:
-    """The states of the wanted layers [texts, subwords, d] each; layer 0 is the embedding, ``depth`` the last one.
+    """The states of some layers in a model's output, [texts, subwords, d] each; ``depth`` is the last layer.
 
     Raises:
-        TeacherError: The model gave no hidden states, or not one for each layer.
+        TeacherError: There are no hidden states, or not those of every layer.
     """
     last = getattr(output, "last_hidden_state", None)
     if layers == (depth,) and last is not None:
@@ -64,24 +64,24 @@ def wanted_states(output: Any, layers: tuple[int, ...], depth: int, name: str) -
 
 @torch.inference_mode()
 def agreement(one: Any, other: Any, subwords: Tensor, depth: int) -> float:
-    """Mean cosine between the last states that two models give for a text."""
+    """Mean cosine between the last-layer states of two models for a text."""
     first, second = (last_states(model, subwords, depth)[0].float() for model in (one, other))
     return float(torch.nn.functional.cosine_similarity(first, second, dim=-1).mean())
 
 
 def last_states(model: Any, subwords: Tensor, depth: int) -> Tensor:
-    """[1, n, d] of a text [n]."""
+    """[1, n, d] states of the last layer for a text [n]."""
     return wanted_states(model(input_ids=subwords[None]), (depth,), depth, "the teacher")[depth]
 
 
 def relative_difference(one: Tensor, other: Tensor) -> float:
-    """Size of the difference beside that of the other."""
+    """Norm of the difference, relative to that of ``other``."""
     one, other = one.float(), other.float()
     return float((one - other).norm() / other.norm().clamp(min=1e-12))
 
 
 def blocks_of(model: Any, depth: int) -> nn.ModuleList | None:
-    """The model's list of blocks, or None where they are not ``depth`` modules of one kind in one list."""
+    """The model's list of ``depth`` blocks; None if there is no list of so many modules of one class."""
     for module in model.modules():
         if isinstance(module, nn.ModuleList) and len(module) == depth and len(set(map(type, module))) == 1:
             return module
@@ -89,33 +89,33 @@ def blocks_of(model: Any, depth: int) -> nn.ModuleList | None:
 
 
 class Watched(nn.Module):
-    """A block as the model calls it: what it is given can be seen here, while the block inside is compiled."""
+    """A wrapper around a compiled block, where hooks can see the block's inputs."""
 
     def __init__(self, block: nn.Module) -> None:
         super().__init__()
         self.block = block
 
     def forward(self, *given: Any, **named: Any) -> Any:
-        """What the block gives."""
+        """The output of the block."""
         return self.block(*given, **named)
 
     def __getattr__(self, name: str) -> Any:
-        # Models ask some blocks for their kind of attention.
+        # Some models read attributes of their blocks, such as the kind of attention.
         own = self.__dict__["_modules"]
         return own[name] if name in own else getattr(own["block"], name)
 
 
 def copy_of(model: Any) -> Any:
-    """A model whose parts can be replaced; the weights of both are the same tensors."""
+    """A copy of a model that shares its weights, so that modules of the copy can be replaced."""
     weights = itertools.chain(model.parameters(), model.buffers())
     return copy.deepcopy(model, {id(weight): weight for weight in weights})
 
 
 class LayerHooks:
-    """What a model gives to its blocks, for every thread that runs it.
+    """Captures the inputs of a model's blocks, separately for every thread that runs the model.
 
-    Hooks stay on the blocks from the first look to `remove`, since a thread that adds or removes one would
-    disturb the others; each notes what is wanted in its own thread.
+    Hooks stay on the blocks until `remove`, since adding or removing one would disturb other threads; which layers
+    to capture is stored per thread.
     """
 
     def __init__(self, blocks: Iterable[nn.Module]) -> None:
@@ -125,11 +125,11 @@ class LayerHooks:
 
     @contextmanager
     def before(self, layers: Sequence[int], *, stop: bool) -> Iterator[dict[int, Tensor]]:
-        """What the model gives to some of its blocks when it is run inside, by this thread.
+        """Capture the inputs of some blocks while this thread runs the model inside the context.
 
         Args:
-            layers: Numbers of layers below the last: layer n is what block n, counted from 0, is given.
-            stop: End the run of the model at the highest of them.
+            layers: Layers below the last: layer n is the input of block n, counted from 0.
+            stop: Stop the forward pass at the highest of them.
         """
         seen: dict[int, Tensor] = {}
         self._attach()
@@ -141,13 +141,13 @@ class LayerHooks:
             self._own.wanted = None
 
     def remove(self) -> None:
-        """Take the hooks off the blocks, which a compiler would not understand."""
+        """Remove the hooks, which cannot be compiled."""
         with self._lock:
             while self._hooks:
                 self._hooks.pop().remove()
 
     def __deepcopy__(self, memo: dict[int, Any]) -> LayerHooks:
-        # A copied model has copied hooks; nobody looks through them.
+        # The hooks of a copied model are not used.
         return self
 
     def _attach(self) -> None:
@@ -185,7 +185,7 @@ def _part(part: str, depth: int, whole: str) -> range:
 
 
 class _Wanted(NamedTuple):
-    """What one thread wants to see."""
+    """The layers to capture in one thread."""
 
     layers: frozenset[int]
     last: int | None
@@ -193,4 +193,4 @@ class _Wanted(NamedTuple):
 
 
 class _Enough(Exception):
-    """All wanted states have been seen, so the rest of the model need not run."""
+    """All requested states are captured, so the forward pass can stop."""

@@ -1,8 +1,8 @@
-"""States of given character spans of given texts, in given layers.
+"""States of character spans of texts, in any layers.
 
-A text of any length will do: one over the teacher's limit is read in windows that overlap by half, and a span
-is taken from the window in whose middle it stands best. Only a span of more than half the limit loses its
-ends. A span that the tokenizer drops is not found.
+A text over the teacher's limit is read in windows that overlap by half, and the state of a span is taken from the
+window in which it is most central. Only a span of more than half the limit is truncated. A span that the tokenizer
+drops is not found.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ CPU_BUDGET, GPU_BUDGET = 2048, 65536
 
 
 class TextSpan(Protocol):
-    """Anything that names a span of characters in a text of its own."""
+    """A span of characters, with its text."""
 
     @property
     def text(self) -> str:
@@ -41,32 +41,32 @@ class TextSpan(Protocol):
 
     @property
     def start(self) -> int:
-        """The first character."""
+        """Start offset in characters."""
 
     @property
     def end(self) -> int:
-        """The character after the last."""
+        """End offset in characters, exclusive."""
 
 
 @dataclass(frozen=True)
 class Spans:
-    """Spans of characters in texts, by text."""
+    """Character spans of several texts."""
 
     text: Ints
-    """[N] number of the text, ascending."""
+    """[N] index of the text, ascending."""
     start: Ints
     end: Ints
 
     @classmethod
     def of(cls, spans: Sequence[Sequence[Span]]) -> Spans:
-        """Those of each text."""
+        """From the spans of each text."""
         counts = np.fromiter(map(len, spans), dtype=np.int64, count=len(spans))
         flat = np.array([span for of_text in spans for span in of_text], dtype=np.int64).reshape(-1, 2)
         return cls(owners(counts), flat[:, 0], flat[:, 1])
 
     @classmethod
     def of_words(cls, sentences: Sequence[Sequence[str]]) -> Spans:
-        """Those of the words of sentences that are joined by single spaces."""
+        """The spans of all words of sentences whose words are joined by single spaces."""
         ends = ([*accumulate(len(word) + 1 for word in sentence)] for sentence in sentences)
         return cls.of(
             [
@@ -80,12 +80,12 @@ class Spans:
 
 
 class StateReader:
-    """Reads texts with a teacher and gives the states of some layers for spans in them.
+    """Computes the teacher's states for spans of texts.
 
     Args:
-        teacher: Reads.
-        layers: ``top-half``, or any layers as elsewhere.
-        budget: Subwords in a batch; None suits the device.
+        teacher: The teacher.
+        layers: The layers, as for `resolve_layers`.
+        budget: Subwords in a batch; None chooses by the device.
     """
 
     def __init__(self, teacher: Teacher, layers: str = "top-half", budget: int | None = None) -> None:
@@ -97,11 +97,11 @@ class StateReader:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Layers and width of the states of one span."""
+        """Number of layers, and width of a state."""
         return len(self.layers), self.teacher.width
 
     def states(self, spans: Sequence[TextSpan]) -> tuple[Tensor, NDArray[np.bool_]]:
-        """[N, layers, width] states of spans, in their order, and which were found; zeros for the rest."""
+        """[N, layers, width] states of spans in order, zeros for those not found, and which were found [N]."""
         result = torch.zeros(len(spans), *self.shape, device=self.teacher.device)
         found = np.zeros(len(spans), dtype=np.bool_)
         by_text = Spans.of([[(span.start, span.end)] for span in spans])
@@ -114,8 +114,8 @@ class StateReader:
         """States of spans, batch by batch, in no particular order.
 
         Yields:
-            Numbers of spans [n], and their states [n, layers, width], float32, on the teacher's device.
-            Spans that the tokenizer drops never come.
+            Indices of spans [n], and their states [n, layers, width], float32, on the teacher's device.
+            Spans that the tokenizer drops are left out.
         """
         for first in range(0, len(texts), TEXTS_AT_ONCE):
             part = texts[first : first + TEXTS_AT_ONCE]
@@ -127,10 +127,10 @@ class StateReader:
                 yield low + kept[numbers], states
 
     def read_units(self, texts: Sequence[str], unit: Unit) -> Iterator[tuple[Ints, Tensor]]:
-        """States of every word or every subword of texts, special tokens left out.
+        """States of every word or every subword of texts, without special tokens.
 
         Yields:
-            Numbers of texts [n], and states [n, layers, width].
+            Indices of texts [n], and states [n, layers, width].
         """
         if unit not in UNITS:
             raise unknown_name("unit", unit, UNITS)
@@ -147,13 +147,13 @@ class StateReader:
                 yield text[numbers], states
 
     def _states(self, ids: Ints, offsets: Ints, start: Ints, end: Ints) -> Iterator[tuple[Ints, Tensor]]:
-        """States of ranges of subwords, counted from the first text's first and in ascending order."""
+        """States of ranges of subwords, which are ascending and relative to the first text's start."""
         starts, lengths, owned_from = windows(offsets, self._assembler.room)
         window = np.searchsorted(owned_from, start + end, side="right") - 1
         by_window = np.argsort(window, kind="stable")
         counts = np.bincount(window, minlength=len(starts))
         first_of_window = offsets_of(counts)
-        # Windows without any of the spans are not read.
+        # Windows without spans are not read.
         needed = np.where(counts > 0, lengths + self._assembler.specials, 0)
         for rows in batches_by_length(needed, self.budget):
             numbers = by_window[ranges(first_of_window[rows], counts[rows])]
@@ -184,7 +184,7 @@ def _word_states(read: WordStates, layer: int) -> Tensor:
     """[n, width] float32 means over the subwords of each span."""
     if read.device.type != "cpu":
         return read.words(layer)
-    # Spans here are short and never empty: adding up their few rows is faster than sums over all rows.
+    # Spans here are short and non-empty: summing their few rows is faster than prefix sums over all rows.
     start, end = read.batch.word_start, read.batch.word_end
     lengths = end - start
     begins = lengths.cumsum(0) - lengths
@@ -193,9 +193,9 @@ def _word_states(read: WordStates, layer: int) -> Tensor:
 
 
 def windows(offsets: Ints, room: int) -> tuple[Ints, Ints, Ints]:
-    """Start and length of every window, and twice the position from which on it is the best one.
+    """Start and length of every window, and twice the position from which on it is the most central one.
 
-    Positions are counted in subwords; doubled, the middle between two subwords is a whole number as well.
+    Positions are in subwords; they are doubled so that the middle between two subwords is an integer.
     """
     starts: list[int] = []
     lengths: list[int] = []

@@ -1,4 +1,4 @@
-"""What the teacher saw: the common currency between one forward pass and every method."""
+"""`WordStates`: the teacher's states for one batch, pooled over words and sentences, as every method receives them."""
 
 from __future__ import annotations
 
@@ -20,25 +20,25 @@ Made = TypeVar("Made")
 
 
 class WordStates:
-    """Subword states of the wanted layers, and means over words, sentences and windows of them.
+    """Subword states of some layers for one batch, and their means over words, sentences and windows.
 
     Shapes: P subwords, W words (running text first, then phrases), S sentences, d the teacher's width.
-    Results are float32; those of words and sentences are cached, so that methods share them.
+    Results are float32; those for words and sentences are cached, so that methods share them.
 
     Args:
-        batch: What the teacher read.
-        hidden: For each wanted layer the packed states [P, d] in the teacher's precision.
+        batch: The batch that the teacher read.
+        hidden: The packed states [P, d] of each layer in the teacher's precision.
 
     Attributes:
         word_ids: Vocabulary id of each word [W], -1 outside the vocabulary.
-        word_sentence: Number of each word's sentence [W].
-        known: Numbers of the words that are in the vocabulary [K].
+        word_sentence: Index of each word's sentence [W].
+        known: Indices of the words that are in the vocabulary [K].
     """
 
     def __init__(self, batch: Batch | DeviceBatch, hidden: Mapping[int, Tensor]) -> None:
         self.hidden = dict(hidden)
         self.device = next(iter(self.hidden.values())).device
-        # A loader has a stream of its own, which is not worth making for a batch that is there.
+        # A loader creates a CUDA stream, which is not needed for a batch on the device.
         self.batch = batch if isinstance(batch, DeviceBatch) else DeviceLoader(self.device)(batch)
         self.batch.await_arrival()
         self.word_ids, self.word_sentence = self.batch.word_ids, self.batch.word_sentence
@@ -53,7 +53,7 @@ class WordStates:
         return int(next(iter(self.hidden.values())).shape[1])
 
     def words(self, layer: int, pooling: Pooling = "mean") -> Tensor:
-        """[W, d] each word's state: its subwords pooled. Words without subwords have zeros."""
+        """[W, d] states of words, pooled over subwords; zeros for words without subwords."""
         key = ("words", layer, pooling)
         if key not in self._cache:
             start, end = self.batch.word_start, self.batch.word_end
@@ -64,7 +64,7 @@ class WordStates:
         return self._cache[key]
 
     def sentences(self, layer: int) -> Tensor:
-        """[S, d] mean over a sentence's subwords, special tokens left out."""
+        """[S, d] mean over the subwords of each sentence, without special tokens."""
         key = ("sentences", layer)
         if key not in self._cache:
             self._cache[key] = self._means(layer)(self.batch.sentence_start, self.batch.sentence_end)
@@ -73,11 +73,11 @@ class WordStates:
     def windows(
         self, layer: int, left: int, right: int, *, include_self: bool, chosen: Tensor | None = None, sums: bool = False
     ) -> Tensor:
-        """[W, d] mean over the states of the words around a word in its sentence; zeros where there is none.
+        """[W, d] mean state of the words around each word in its sentence; zeros if there are none.
 
-        At most ``left`` words before it and ``right`` words after it take part, and the word itself, or every word
-        of the phrase, if it is included. For the ``chosen`` words [n] alone, it is [n, d]. With ``sums`` they are
-        only added up.
+        The window has at most ``left`` words before and ``right`` words after it, and with ``include_self`` the word
+        itself, or every word of the phrase. With ``chosen`` words [n], the result is [n, d]. ``sums`` returns sums
+        instead of means.
         """
         batch, n_words = self.batch, self.batch.n_words
         every = torch.arange(n_words, device=self.device)
@@ -100,11 +100,11 @@ class WordStates:
         return total if sums else total / sizes.clamp(min=1)[:, None]
 
     def adjacent(self, layer: int) -> tuple[Tensor, tuple[Tensor, Tensor]]:
-        """States of running words with a row of zeros behind them, and the places there of every word's neighbors.
+        """States of running words, and the rows of the words before and after each word in its sentence.
 
         Returns:
-            [n_words + 1, d], and for the word before and the word after it in its sentence [W] each; the zeros
-            where there is none.
+            States [n_words + 1, d], the last row of zeros, and two arrays of rows [W]; a missing neighbor has the row
+            of zeros.
         """
         batch, n_words = self.batch, self.batch.n_words
         every = torch.arange(n_words, device=self.device)
@@ -121,53 +121,53 @@ class WordStates:
         return torch.cat([values, values.new_zeros(1, values.shape[1])]), (before, after)
 
     def places(self, chosen: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Where chosen words of running text [n] stand: sentence of the corpus, number in it, words of the phrase.
+        """Positions of words [n] in the corpus: index of the sentence, index in the sentence, and number of words.
 
         Raises:
             ValueError: The batch is not running text.
         """
         batch, n_words = self.batch, self.batch.n_words
         if batch.source_sentences is None:
-            raise ValueError("Only words of running text have a place in the corpus.")
+            raise ValueError("Only words of running text have a position in the corpus.")
         first_word = torch.cat([torch.arange(n_words, device=self.device), batch.phrase_start])[chosen]
         sizes = torch.cat(
             [torch.ones(n_words, dtype=torch.int64, device=self.device), batch.phrase_end - batch.phrase_start]
         )
         sentence = self.word_sentence[chosen]
         text = batch.sentence_text[sentence]
-        # Sentences of a text follow each other, here as in the corpus; so do the words of a sentence.
+        # Sentences of a text are consecutive, here and in the corpus; so are the words of a sentence.
         before = torch.searchsorted(batch.sentence_text, text)
         number = self.to_device(batch.source_sentences)[text] + sentence - before
         position = first_word - torch.searchsorted(self.word_sentence[:n_words].contiguous(), sentence)
         return number, position, sizes[chosen]
 
     def once(self, name: Hashable, make: Callable[[], Made]) -> Made:
-        """What several methods make of this batch in the same way, made by the first that asks for it."""
+        """A value computed from this batch that several methods share: computed once by name."""
         if name not in self._made:
             self._made[name] = make()
         made: Made = self._made[name]
         return made
 
     def _means(self, layer: int) -> RangeMeans:
-        # That of one layer is kept: it can be the largest thing here, and methods walk layer by layer.
+        # Kept for one layer only, because it can be large, and methods go layer by layer.
         if self._pool is None or self._pool[0] != layer:
             self._pool = (layer, RangeMeans(self.hidden[layer]))
         return self._pool[1]
 
     def to_device(self, array: NDArray[np.integer]) -> Tensor:
-        """Numbers from the host, without waiting for what a GPU still has to do."""
+        """An array of the host on the device, without waiting for the GPU's queue."""
         return send(array, self.device)
 
 
 class NonFiniteMonitor(Generic[Subject]):
-    """Looks at numbers of every batch; on a GPU the answer is taken when it is there, some batches later."""
+    """Checks every batch for NaN and infinity; on a GPU results arrive some batches later."""
 
     def __init__(self) -> None:
         self._pending: deque[tuple[Any, Tensor, Subject]] = deque()
 
     def check(self, numbers: Iterable[Tensor], subject: Subject) -> Subject | None:
-        """Take note of what some numbers are about; returns whose are known by now not to be finite."""
-        # A sum can run over although all numbers are finite, so the one who is told must look again.
+        """Check the tensors of a subject; returns a subject, perhaps an earlier one, whose values may be non-finite."""
+        # A sum can overflow although all values are finite, so the caller must check again.
         finite = torch.stack([torch.isfinite(each.sum()) for each in numbers]).all()
         if not finite.is_cuda:
             return None if bool(finite) else subject
@@ -178,7 +178,7 @@ class NonFiniteMonitor(Generic[Subject]):
         return self._first_bad(wait=False)
 
     def flush(self) -> Subject | None:
-        """Wait for all answers; returns the first whose numbers are not finite, if there is one."""
+        """Wait for all results; returns the first subject whose values may be non-finite, if there is one."""
         return self._first_bad(wait=True)
 
     def _first_bad(self, *, wait: bool) -> Subject | None:
@@ -192,15 +192,14 @@ class NonFiniteMonitor(Generic[Subject]):
 
 Pooling = Literal["mean", "max", "min"]
 TIMES_SHARED = 8
-"""A row that is in so many ranges, on average, need not be read for each of them."""
+"""Average number of ranges that share a row from which on prefix sums are faster."""
 
 
 class RangeMeans:
-    """Means of any ranges of the rows of a table [n, d].
+    """Means over ranges of the rows of a matrix [n, d].
 
-    Ranges that share few rows are summed one by one. On a CPU, those that share many are differences of sums
-    of the first rows, so that a long range costs no more than a short one; in float64 a difference of two
-    sums is exact enough for any range.
+    Ranges with little overlap are summed one by one. On a CPU, ranges with much overlap are differences of prefix
+    sums, so that a long range costs no more than a short one; float64 is exact enough for these differences.
     """
 
     def __init__(self, values: Tensor, times_shared: int = TIMES_SHARED) -> None:
@@ -210,7 +209,7 @@ class RangeMeans:
         self._sums: Tensor | None = None
 
     def __call__(self, start: Tensor, end: Tensor, *, sums: bool = False) -> Tensor:
-        """[R, d] float32 means, or sums, of the rows ``start`` to ``end`` [R]; zeros for an empty range."""
+        """[R, d] float32 means or sums of the rows ``start`` to ``end`` [R]; zeros for an empty range."""
         if self._kernel is not None:
             return self._kernel(self._values, start, end, sums)
         lengths = end - start
@@ -226,14 +225,14 @@ class RangeMeans:
 
 
 def prefix_sums(values: Tensor) -> Tensor:
-    """[n + 1, d] float64 sums of the first rows."""
+    """[n + 1, d] prefix sums of the rows in float64."""
     sums = torch.zeros(values.shape[0] + 1, values.shape[1], dtype=torch.float64, device=values.device)
     torch.cumsum(values, dim=0, dtype=torch.float64, out=sums[1:])
     return sums
 
 
 def range_extremes(values: Tensor, start: Tensor, end: Tensor, pooling: Pooling) -> Tensor:
-    """[R, d] extreme value of each column in the rows ``start`` to ``end``; zeros for an empty range."""
+    """[R, d] maximum or minimum of each column over the rows ``start`` to ``end``; zeros for an empty range."""
     lengths = end - start
     owner = torch.repeat_interleave(torch.arange(len(start), device=values.device), lengths)
     rows = values[_rows_of(start, lengths, len(owner))].float()
@@ -243,7 +242,7 @@ def range_extremes(values: Tensor, start: Tensor, end: Tensor, pooling: Pooling)
 
 
 def _rows_of(start: Tensor, lengths: Tensor, rows: int) -> Tensor:
-    """[rows] all the rows of all ranges."""
+    """[rows] the concatenated rows of all ranges."""
     shift = start + lengths - lengths.cumsum(0)
     return torch.arange(rows, device=start.device) + shift.repeat_interleave(lengths, output_size=rows)
 

@@ -1,4 +1,4 @@
-"""A frozen language model that reads text and gives a state for every subword."""
+"""The teacher: a frozen language model that computes a state for every subword of a text."""
 
 from __future__ import annotations
 
@@ -30,50 +30,49 @@ from wordstill.teacher.states import NonFiniteMonitor, WordStates
 from wordstill.teacher.tokenizer import SubwordTokenizer, text_limit
 
 PROBE_TEXT = "The old still stands in the small house by the river, and nobody has moved it since 1923."
-"""Read to try what a model can do."""
+"""Text for testing what a model supports."""
 ATTENTIONS = ("auto", "packed", "padded")
 MOST_READERS = 8
-"""Each needs memory for a batch."""
+"""Largest number of threads; each needs memory for a batch."""
 WORTH_COMPILING = 1e16
-"""Words times weights of a pass of about a minute on a large GPU."""
+"""Number of words times parameters for which compiling pays off: about a minute on a large GPU."""
 
 
 @dataclass(frozen=True)
 class TeacherConfig:
-    """Which model, and how it is run."""
+    """Which model to use, and how to run it."""
 
     name: str = "all-MiniLM-L6-v2"
-    """A folder, a name on the Hugging Face Hub, or ``all-MiniLM-L6-v2``, which is embedded. A folder with ELMo's
-    ``options.json`` and ``weights.hdf5`` is one too."""
+    """A folder, a name on the Hugging Face Hub, or the bundled ``all-MiniLM-L6-v2``. The folder may contain ELMo's
+    ``options.json`` and ``weights.hdf5``."""
     device: str = "auto"
     dtype: str = "auto"
     """``auto``, ``float32``, ``bfloat16`` or ``float16``."""
     max_length: int | None = None
-    """Longest text in subwords; None means the model's limit, but at most 512."""
+    """Maximum length of a text in subwords; None means the model's limit, but at most 512."""
     attention: str = "auto"
-    """``packed`` reads texts end to end without padding, ``padded`` side by side; ``auto`` packs where that
-    changes nothing in the model's states."""
+    """``packed`` concatenates the texts of a batch without padding, ``padded`` pads them; ``auto`` packs if that
+    leaves the model's states unchanged."""
     compiled: bool | None = None
-    """On a GPU, join small operations of the model's blocks into few, which takes some seconds at the start;
-    None does so where the text is long enough to repay them."""
+    """On a GPU, compile the model's blocks, which takes some seconds; None compiles if the text is long enough."""
 
 
 class Teacher:
     """Any Hugging Face encoder or decoder with a fast tokenizer.
 
-    Its model gives hidden states, and is taken over, not copied.
+    The model must return hidden states. It is not copied, and may be changed.
 
     Attributes:
-        limit: Longest text in subwords, special tokens counted.
-        depth: Number of its last layer; layer 0 is the embedding.
+        limit: Maximum length of a text in subwords, including special tokens.
+        depth: Index of the last layer; layer 0 is the embedding.
         width: Size of a state.
-        fingerprint: Hash of its weights and its tokenizer.
-        device: Where it runs.
-        dtype: What its states are in.
-        precision: The name of its `dtype`.
-        choice: What it runs in, and why.
-        loading: How long each step of loading it took.
-        parameters: Number of its weights.
+        fingerprint: Hash of the weights and the tokenizer.
+        device: Where the model runs.
+        dtype: Type of the states.
+        precision: Name of `dtype`.
+        choice: The chosen precision, and why.
+        loading: How long each step of loading took.
+        parameters: Number of weights.
 
     Raises:
         TeacherError: The tokenizer cannot be used.
@@ -93,13 +92,13 @@ class Teacher:
         self.limit = text_limit(model, self.tokenizer, config.max_length)
         self.device = choose_device(config.device)
         if self.device.type == "cuda" and self.device.index is not None:
-            # Kernels of our own start on the current GPU, wherever their tensors are.
+            # Our own kernels run on the current GPU, wherever their tensors are.
             torch.cuda.set_device(self.device)
         settings = model.config.get_text_config()
         self.depth = int(settings.num_hidden_layers)
         self.width = int(settings.hidden_size)
         self.fingerprint = fingerprint(model, self.tokenizer.definition)
-        # A decoder would keep keys and values of every layer for the next word, which never comes.
+        # A decoder would cache the keys and values of every layer for generating text.
         model.config.use_cache = settings.use_cache = False
         self.parameters = sum(weight.numel() for weight in model.parameters())
         self._n_embeddings = int(model.get_input_embeddings().num_embeddings)
@@ -116,7 +115,7 @@ class Teacher:
         if not tried:
             asked = "as it was asked for" if config.dtype != "auto" else f"usual on a {self.device.type}"
             self.choice = Choice(self.precision, asked)
-        # Some tokenizers have a padding token that their model lacks. Padding is masked, so any id will do.
+        # Some tokenizers have a padding token unknown to the model. Padding is masked, so any id will do.
         pad_id = self.tokenizer.pad_id if self.tokenizer.pad_id < self._n_embeddings else 0
         self.forward = Forward(ready, self.depth, config.name, pad_id)
         self.to_device = DeviceLoader(self.device)
@@ -127,12 +126,12 @@ class Teacher:
 
     @classmethod
     def from_pretrained(cls, name: str | Path, *, device: str = "auto", dtype: str = "auto") -> Teacher:
-        """Load a teacher by folder or name with the other settings at their defaults."""
+        """Load a teacher from a folder or by name, with default settings."""
         return cls.from_config(TeacherConfig(str(name), device, dtype))
 
     @classmethod
     def from_config(cls, config: TeacherConfig, recorded: str | None = None) -> Teacher:
-        """Load a teacher; with dtype ``auto`` in the choice that a run which is resumed recorded, if there is one."""
+        """Load a teacher; if dtype is ``auto``, in the ``recorded`` precision of a resumed run, if there is one."""
         loading = Profiler()
         with waking(config.device):
             with loading.part("importing transformers"):
@@ -143,34 +142,34 @@ class Teacher:
 
     @property
     def model(self) -> Any:
-        """The model, as it is run."""
+        """The model that is run."""
         return self.forward.model
 
     @cached_property
     def identity(self) -> str:
-        """Hash of its weights and its tokenizer that is the same in every precision."""
+        """Hash of the weights and the tokenizer that does not depend on the precision."""
         return fingerprint(self.model, self.tokenizer.definition, exact=False)
 
     @cached_property
     def pooling(self) -> Pooled:
-        """What of its states it was trained to use as the vector of a sentence.
+        """The pooling that the model was trained with to compute sentence vectors.
 
         Raises:
-            TeacherError: It does not say.
+            TeacherError: The model does not declare it.
         """
         return declared_pooling(self.config.name)
 
     @property
     def packs(self) -> bool:
-        """Whether texts are read end to end, so that padding costs nothing."""
+        """Whether texts are packed without padding."""
         return self.forward.packs
 
     def encode(self, batch: Batch | DeviceBatch, layers: tuple[int, ...]) -> WordStates:
-        """States of the wanted layers for one batch; on a GPU they are still to come when this returns.
+        """States of the requested layers for one batch, computed asynchronously on a GPU.
 
         Raises:
-            TeacherError: The model gives no hidden states, or some of this or, on a GPU, of an earlier batch
-                are not finite.
+            TeacherError: The model returns no hidden states, or some of this batch (on a GPU, of an earlier one) are
+                not finite.
         """
         loaded = self.to_device(batch)
         self._refuse_unknown_subwords(loaded.max_subword)
@@ -180,11 +179,11 @@ class Teacher:
         return WordStates(loaded, hidden)
 
     def readers(self) -> int:
-        """How many threads may `encode` at the same time, each with its share of the cores."""
+        """How many threads can `encode` at the same time, each on its share of the cores."""
         return min(torch.get_num_threads(), MOST_READERS) if self.device.type == "cpu" else 1
 
     def compile_if_worth(self, words: int, layers: tuple[int, ...]) -> None:
-        """Compile the model, if the settings say so or so many words are worth it; the trial reads ``layers``."""
+        """Compile the model if the settings or the number of words call for it, and try it on ``layers``."""
         wanted = self.config.compiled
         if wanted is None:
             wanted = words * self.parameters > WORTH_COMPILING
@@ -193,7 +192,7 @@ class Teacher:
         try:
             self.forward.compile()
             self.encode(trial_batch(self._probe(), self.limit), layers)
-        except Exception as error:  # A compiler may be missing, or fail in ways of its own.
+        except Exception as error:  # A compiler can be missing or fail in many ways.
             self.forward.compile(False)
             reason = in_one_line(error)
             warnings.warn(
@@ -202,10 +201,10 @@ class Teacher:
             )
 
     def verify(self, layers: tuple[int, ...]) -> None:
-        """Wait until all batches have been read.
+        """Wait for all batches, and check their states.
 
         Raises:
-            TeacherError: The states of one of them are not finite.
+            TeacherError: Some states of a batch are not finite.
         """
         self._refuse_non_finite(self._monitor.flush(), layers)
 
@@ -230,7 +229,7 @@ class Teacher:
         tokenizer = self.tokenizer
         text = tokenizer.encode([PROBE_TEXT]).ids[: self.limit - len(tokenizer.prefix + tokenizer.suffix)]
         subwords = np.array([*tokenizer.prefix, *text.tolist(), *tokenizer.suffix], dtype=np.int64)
-        # The tokenizer of another model is refused when a text is read.
+        # A tokenizer of another model is refused when the first text is read.
         return np.minimum(subwords, self._n_embeddings - 1)
 
     def _refuse_unknown_subwords(self, highest: int) -> None:
