@@ -144,7 +144,7 @@ def test_what_does_not_go_together_is_refused_by_name(tmp_path, short_text, more
         distill_in_shards(text, tmp_path / name, settings, KEEP)
     with pytest.raises(UsageError, match=r"method.layer was 3, now 1"):
         merge([tmp_path / "one", tmp_path / "layer"], tmp_path / "out")
-    with pytest.raises(UsageError, match=r"other words: .*words has not 'the'"):
+    with pytest.raises(UsageError, match=r"do not have the same words: .*words lacks 'the'"):
         merge([tmp_path / "one", tmp_path / "words"], tmp_path / "out")
     with pytest.raises(UsageError, match=r"keeps more than sums \(sketches\)"):
         remove(tmp_path / "sketch", more, **HERE)

@@ -84,3 +84,11 @@ def test_another_run_is_refused_by_name(pair):
         other.open_plan({"version": "1", "recipe": {"teacher": {"fingerprint": "bb"}}})
     with pytest.raises(DataError, match=r"version was '1', now '2'"):
         other.open_plan({"version": "2", "recipe": {"teacher": {"fingerprint": "aa"}}})
+
+
+@pytest.mark.parametrize("remedy", ["start again with --overwrite", "choose another --out"])
+def test_a_damaged_record_is_named_with_what_to_do(tmp_path, remedy):
+    ledger = Ledger(LocalFolder(tmp_path), remedy=remedy)
+    ledger.folder.create("done/2", b'{"part"')
+    with pytest.raises(DataError, match=rf"done/2 is damaged.*{remedy[1:]}\."):
+        ledger.refresh()

@@ -129,7 +129,7 @@ def _show_shards(recipe: Recipe, estimate: Estimate, scale: ScaleConfig) -> None
     if estimate.memory is not None:
         # The sums of the last shard are stored while the next is read.
         memory = size_text(estimate.memory + estimate.checkpoint)
-        facts["memory"] = f"{memory} for each worker, and as much for the driver"
+        facts["memory"] = f"up to {memory} for each worker, and as much for the driver"
     facts["parts on disk"] = f"up to {size_text(min(shards, 8) * estimate.checkpoint)}"
     typer.echo("\nIn shards")
     show_facts(facts)

@@ -306,7 +306,7 @@ class Method(Observer):
         """
         found: dict[str, Additive] = {part: sums for part, sums in self.parts.items() if isinstance(sums, Additive)}
         if rest := sorted(set(self.parts) - set(found)):
-            raise UsageError(f"{self.name} keeps more than sums ({', '.join(rest)}), and nothing can be taken away.")
+            raise UsageError(f"{self.name} keeps more than sums ({', '.join(rest)}), so no text can be removed.")
         return found
 
     def sentence_weights(self, vectors: Tensor) -> Tensor:

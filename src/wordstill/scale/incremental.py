@@ -226,7 +226,7 @@ def _refuse_inseparable(kept: KeptSums) -> None:
     if sampled and _has_bags(kept):
         raise UsageError(
             f"{kept.method.name} has taken only every n-th paragraph of its text for the sentence regression, and "
-            "which ones is not known of a part of it. Nothing can be taken away."
+            "which ones is not known of a part of it. No text can be removed."
         )
 
 
@@ -240,11 +240,9 @@ def _refuse_other_words(ours: Vocabulary, one: Path, theirs: Vocabulary, other: 
         return
     missing = [key for key in ours.keys if key not in theirs][:SHOWN_WORDS]
     more = [key for key in theirs.keys if key not in ours][:SHOWN_WORDS]
-    lists = [
-        f"{path} has not {', '.join(map(repr, words))}" for path, words in ((other, missing), (one, more)) if words
-    ]
+    lists = [f"{path} lacks {', '.join(map(repr, words))}" for path, words in ((other, missing), (one, more)) if words]
     raise UsageError(
-        f"{one} ({len(ours):,} words) and {other} ({len(theirs):,} words) have other words: "
+        f"{one} ({len(ours):,} words) and {other} ({len(theirs):,} words) do not have the same words: "
         f"{'; '.join(lists) or 'their order differs'}. Make both with the same list: --words FILE --min-count "
         "1000000000000."
     )

@@ -138,7 +138,7 @@ def refuse_different(ours: Mapping[str, Any], name: str, theirs: Mapping[str, An
         # Their settings have nothing to do with each other.
         mine["method"], others["method"] = ({"name": facts["method"]["name"]} for facts in (mine, others))
     if different := differences(mine, others):
-        raise UsageError(f"{other} does not go together with {name}: {different}.")
+        raise UsageError(f"{other} cannot be combined with {name}: {different}.")
 
 
 def _essence(facts: Mapping[str, Any]) -> dict[str, Any]:

@@ -60,6 +60,8 @@ class Ledger:
     """The records of a run."""
 
     folder: SharedFolder
+    remedy: str = "start again with --overwrite"
+    """For a folder that is another run's, or damaged."""
     lease: float = LEASE_SECONDS
     me: str = field(default_factory=lambda: f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}")
     done: dict[int, str | None] = field(default_factory=dict)
@@ -69,8 +71,8 @@ class Ledger:
     _lock: threading.Lock = field(default_factory=threading.Lock)
     """A thread that adds up may reopen a shard while another one looks what is finished."""
 
-    def open_plan(self, plan: dict[str, Any], remedy: str = "start again with --overwrite") -> None:
-        """Note what the run is, or make sure that it is the same; ``remedy`` is for one that is another.
+    def open_plan(self, plan: dict[str, Any]) -> None:
+        """Note what the run is, or make sure that it is the same.
 
         Raises:
             DataError: It is another one.
@@ -85,7 +87,7 @@ class Ledger:
         different = differences(*causes) or differences(before, now)
         raise DataError(
             f"The run in {self.folder} was started with something else: {different[:1000]}. Use the same text, model, "
-            f"settings and version of wordstill, or {remedy}."
+            f"settings and version of wordstill, or {self.remedy}."
         )
 
     def is_gone(self) -> bool:
@@ -213,10 +215,11 @@ class Ledger:
         content = self.folder.read(name)
         if content is None:
             return None
-        with reading(f"{self.folder}/{name}", remedy="Start again with --overwrite."):
+        remedy = f"{self.remedy.capitalize()}."
+        with reading(f"{self.folder}/{name}", remedy=remedy):
             record = unsigned(json.loads(content))
             if not all(isinstance(record[key], str | None) for key in keys):
-                raise DataError(f"{self.folder}/{name} is damaged: {keys[0]} is no text. Start again with --overwrite.")
+                raise DataError(f"{self.folder}/{name} is damaged: {keys[0]} is no text. {remedy}")
             return record
 
     def left_out(self) -> list[int]:

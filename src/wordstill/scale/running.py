@@ -170,7 +170,9 @@ def run_shards(
     shards = make_shards(plan, scale.shard_words, text_only=text_only)
     _warn_of_few_shards(sum(not shard.isolated for shard in shards), scale)
     ledger = Ledger(folder or LocalFolder(work / LEDGER))
-    ledger.open_plan(_description(plan, shards), *(["choose another --out"] if scale.join else []))
+    if scale.join:
+        ledger.remedy = "choose another --out"
+    ledger.open_plan(_description(plan, shards))
 
     def open_totals() -> Totals | None:
         if scale.join:
