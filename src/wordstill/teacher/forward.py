@@ -1,4 +1,4 @@
-"""One run of the model over a batch: texts packed end to end where the model can, else padded."""
+"""The model's forward pass over a batch, with texts packed end to end if the model supports that, else padded."""
 
 from __future__ import annotations
 
@@ -29,31 +29,31 @@ from wordstill.teacher.layers import (
 from wordstill.teacher.tokenizer import first_position
 
 ROWS_STEP = 64
-"""On a CPU, rows of subwords are filled up to a multiple of this: products are compiled anew for every other
-number of rows, which takes longer than a few rows more."""
+"""On a CPU, the number of subwords is padded to a multiple of this: kernels are compiled anew for every number of
+rows, which takes longer than computing a few more rows."""
 LEAST_LENGTH = 512
-"""Tables are made for texts of at least so many subwords."""
+"""Minimum length of texts for which tables of position biases are made."""
 METHODS: dict[str, Callable[[Any, int, Any], Tensor]] = {
     "compute_bias": lambda method, length, device: method(length, length, device=device),
     "compute_position_bias": lambda method, length, device: method(torch.empty(1, length, 0, device=device)),
 }
-"""How T5's and MPNet's method is asked for the bias [1, heads, n, n] of one text."""
+"""How to call the methods of T5 and MPNet that compute the bias [1, heads, n, n] of one text."""
 WITHOUT_INTERFACE = ("MPNetSelfAttention",)
 """Attention that does not use transformers' interface for kinds of attention."""
 
 
 class Forward:
-    """Gives the packed states of the wanted layers, and runs no block above them.
+    """Computes the packed states of some layers, running no block above them.
 
     Args:
-        model: A transformers model, ready to run.
-        depth: Number of its last layer.
+        model: A transformers model in evaluation mode.
+        depth: Index of the last layer.
         name: The teacher's name, for messages.
-        pad_id: What stands behind a text that is shorter than its neighbours; it is masked.
+        pad_id: Id of the padding token.
 
     Attributes:
-        packs: Whether texts are packed; `use_packing` sets it.
-        max_tokens: Most subwords in one run, once the memory of a GPU was too small for more.
+        packs: Whether texts are packed; set by `use_packing`.
+        max_tokens: Maximum number of subwords in one pass, set when the GPU runs out of memory.
     """
 
     def __init__(self, model: Any, depth: int, name: str, pad_id: int) -> None:
@@ -67,10 +67,10 @@ class Forward:
 
     @torch.inference_mode()
     def __call__(self, batch: DeviceBatch, layers: tuple[int, ...]) -> dict[int, Tensor]:
-        """[P, d] states of each wanted layer.
+        """[P, d] states of each requested layer.
 
         Raises:
-            TeacherError: The model gives no hidden states, or one text is too much for the GPU's memory.
+            TeacherError: The model returns no hidden states, or a single text does not fit into the GPU's memory.
         """
         if INPUT_EMBEDDINGS not in layers:
             return self._in_parts(batch.subwords, batch.text_offsets, batch.lengths, layers)
@@ -83,7 +83,7 @@ class Forward:
         return {INPUT_EMBEDDINGS: self._input_embeddings(batch.subwords), **found}
 
     def _input_embeddings(self, subwords: Tensor) -> Tensor:
-        """[P, d] rows of the model's input table."""
+        """[P, d] input embeddings of subwords."""
         table: Tensor = self.model.get_input_embeddings().weight
         width = int(self.model.config.get_text_config().hidden_size)
         if table.shape[1] != width:
@@ -94,9 +94,9 @@ class Forward:
         return table[subwords]
 
     def compile(self, wanted: bool = True) -> None:
-        """Join small operations of each block into few, or not any more; the next batch takes seconds longer.
+        """Compile the model's blocks, or undo that; the first batch afterwards takes seconds longer.
 
-        A model's blocks are alike, so one compilation serves for all of them.
+        Blocks have the same code, so they are compiled once for all.
         """
         if self.packs:
             adapt(self.model, register(compiled=wanted), compiled=wanted)
@@ -115,10 +115,10 @@ class Forward:
         self.hooks = LayerHooks(self.blocks)
 
     def use_packing(self, wanted: bool) -> None:
-        """Let the model read packed texts, or padded ones again.
+        """Switch between packed and padded texts.
 
         Raises:
-            ValueError: The model does not let its attention be replaced.
+            ValueError: The model's attention cannot be replaced.
         """
         if wanted:
             adapt(self.model, register())
@@ -127,7 +127,7 @@ class Forward:
         self.packs = wanted
 
     def _in_parts(self, subwords: Tensor, texts: Tensor, lengths: Ints, layers: tuple[int, ...]) -> dict[int, Tensor]:
-        """Texts [P] that begin at ``texts`` [B + 1], all together or, where memory is short, half by half."""
+        """Run the texts [P] with bounds ``texts`` [B + 1] at once or, if memory is short, in halves."""
         count = len(lengths) // 2
         if self.max_tokens is None or len(subwords) <= self.max_tokens or not count:
             with suppress(torch.cuda.OutOfMemoryError):
@@ -140,7 +140,7 @@ class Forward:
         return {layer: torch.cat([states, second[layer]]) for layer, states in first.items()}
 
     def _take_less(self, subwords: int, lengths: Ints) -> None:
-        """Read at most half as much at one time from now on; the first time this is told."""
+        """Halve the size of a pass from now on, with a warning the first time."""
         if len(lengths) == 1:
             raise TeacherError(
                 f"The memory of the GPU is too small for {self.name} with one text of {lengths[0]} "
@@ -177,7 +177,7 @@ class Forward:
         return {layer: states[mask] if padded else states.flatten(0, 1) for layer, states in hidden.items()}
 
     def _run(self, layers: tuple[int, ...], **inputs: Any) -> dict[int, Tensor]:
-        """[texts, subwords, d] of each wanted layer."""
+        """[texts, subwords, d] states of each requested layer."""
         if layers == (self.depth,) or self.hooks is None:
             output = self.model(**inputs, output_hidden_states=layers != (self.depth,))
             return wanted_states(output, layers, self.depth, self.name)
@@ -188,9 +188,9 @@ class Forward:
 
 
 def pack_if_same(forward: Forward, subwords: Ints, limit: int, device: torch.device) -> str | None:
-    """Let a model that reads padded texts pack them if that gives the same; else the reason why not.
+    """Switch to packing if it leaves the states unchanged; otherwise return the reason why not.
 
-    The trial repeats a short text [n] beyond the limit, so that no table of positions hides a fault.
+    The trial repeats a short text [n] beyond the limit, so that errors in position embeddings show.
     """
     batch = DeviceLoader(device)(trial_batch(subwords, limit))
     batch.await_arrival()
@@ -203,7 +203,7 @@ def pack_if_same(forward: Forward, subwords: Ints, limit: int, device: torch.dev
         difference = relative_difference(packed, padded)
         if not calls:
             raise CannotPack(f"{type(forward.model).__name__} does not let its attention be replaced")
-    except Exception as error:  # Models refuse in every way: by type, by shape, by a missing argument.
+    except Exception as error:  # Models fail in every way: by type, by shape, by a missing argument.
         forward.use_packing(False)
         return in_one_line(error)
     if not difference <= TOLERANCE.get(padded.dtype, 1e-3):
@@ -213,10 +213,10 @@ def pack_if_same(forward: Forward, subwords: Ints, limit: int, device: torch.dev
 
 
 def check_hooks(forward: Forward, subwords: Ints, device: torch.device) -> None:
-    """Take states between blocks from the model's own output where its blocks are given something else.
+    """Disable hooks if the inputs of blocks are not the model's hidden states.
 
-    XLNet's blocks see [subwords, texts, d], those of Longformer texts that are filled up. The trial has texts [n] of
-    different lengths, padded. A model that gives no hidden states of its own cannot be checked.
+    For example, XLNet's blocks have inputs [subwords, texts, d], and Longformer's have additional padding. The trial
+    has padded texts [n] of different lengths. A model that returns no hidden states cannot be checked.
     """
     if forward.hooks is None:
         return
@@ -239,25 +239,25 @@ def check_hooks(forward: Forward, subwords: Ints, device: torch.device) -> None:
 
 
 class PlainGelu(nn.Module):
-    """The exact ``gelu`` by torch's own kernel, also inside a compiled block.
+    """The exact GELU by torch's own kernel, even inside a compiled block.
 
-    What the compiler makes of it took 0.82 ms for a batch of 131,072 subwords in a block of BERT-base on an
-    H200, torch's own kernel 0.51 ms and copying the values 0.38 ms.
+    For a batch of 131,072 subwords in a block of BERT-base on an H200, the compiled GELU took 0.82 ms, torch's own
+    kernel 0.51 ms, and copying the values 0.38 ms.
     """
 
     def __init__(self) -> None:
         super().__init__()
-        # Here rather than as a decorator: it loads the compiler, which takes seconds.
+        # Not a decorator, because it loads the compiler, which takes seconds.
         self._gelu = torch.compiler.disable(nn.functional.gelu)  # type: ignore[no-untyped-call]
 
     def forward(self, values: Tensor) -> Tensor:
-        """The same shape and precision."""
+        """GELU of the values, with the same shape and precision."""
         result: Tensor = self._gelu(values)
         return result
 
 
 def use_plain_gelu(module: nn.Module) -> None:
-    """Replace every exact ``gelu`` below a module; those of another formula stay."""
+    """Replace every exact GELU in a module, but not approximations."""
     for name, child in module.named_children():
         if _is_gelu(child):
             setattr(module, name, PlainGelu())
@@ -273,10 +273,10 @@ def _is_gelu(module: nn.Module) -> bool:
 
 
 def adapt(model: Any, attention: str, *, compiled: bool = False) -> None:
-    """Let a model use a kind of attention that is registered with transformers, also one that adds a bias.
+    """Switch a model, including one with relative position biases, to an attention registered with transformers.
 
     Raises:
-        ValueError: The model does not let its attention be replaced.
+        ValueError: The model's attention cannot be replaced.
     """
     restore(model, attention)
     for name, module in list(model.named_modules()):
@@ -291,7 +291,7 @@ def adapt(model: Any, attention: str, *, compiled: bool = False) -> None:
 
 
 def restore(model: Any, attention: str | None) -> None:
-    """Take back what `adapt` did, and let the model use a kind of attention that it knows itself."""
+    """Undo `adapt`, and switch the model to one of its own kinds of attention."""
     has_interface = True
     for name, module in list(model.named_modules()):
         for method in METHODS:
@@ -302,16 +302,16 @@ def restore(model: Any, attention: str | None) -> None:
     if has_interface:
         model.set_attn_implementation(attention)
     else:
-        # What it would refuse; here it says which masks are made.
+        # The model would refuse this setting, which only decides which masks it makes.
         model.config._attn_implementation = attention
 
 
 class BiasByDistance:
-    """Stands in for a method that computes the bias of every pair of subwords; gives the table [heads, 2 n - 1].
+    """Replaces a method that computes the bias of every pair of subwords by a table of distances [heads, 2 n - 1].
 
     Args:
         method: The model's method.
-        ask: How to ask it, see `METHODS`.
+        ask: How to call it, see `METHODS`.
     """
 
     def __init__(self, method: Any, ask: Callable[[Any, int, Any], Tensor]) -> None:
@@ -319,7 +319,7 @@ class BiasByDistance:
         self._tables: dict[tuple[int, str], Tensor] = {}
 
     def __call__(self, states_or_length: Tensor | int, *_: Any, device: Any = None, **__: Any) -> Tensor:
-        """The table for the longest text that is read just now."""
+        """The table for the longest text of the current batch."""
         length = states_or_length
         if isinstance(states_or_length, Tensor):
             length, device = states_or_length.shape[1], states_or_length.device
@@ -334,11 +334,11 @@ class BiasByDistance:
 
 
 class InterfaceAttention(nn.Module):
-    """MPNet's attention by transformers' interface, with the weights of the module that it stands in for.
+    """MPNet's attention with transformers' attention interface, and the weights of the module that it replaces.
 
     Args:
-        own: The module.
-        config: The model's, which names the kind of attention.
+        own: The replaced module.
+        config: The model's settings, which name the kind of attention.
     """
 
     is_causal = False
@@ -351,14 +351,14 @@ class InterfaceAttention(nn.Module):
 
     @property
     def own(self) -> nn.Module:
-        """The module that it stands in for, which is no part of this one."""
+        """The replaced module, which is not a submodule of this one."""
         module: nn.Module = self._own[0]
         return module
 
     def forward(
         self, hidden_states: Tensor, attention_mask: Tensor | None = None, position_bias: Tensor | None = None, **_: Any
     ) -> tuple[Tensor]:
-        """[..., P, d] of the same."""
+        """[..., P, d] states after attention."""
         from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 
         shape = (*hidden_states.shape[:-1], -1, self.width)

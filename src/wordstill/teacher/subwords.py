@@ -1,11 +1,9 @@
-"""The subwords of some texts of a corpus, as arrays, and what gives them.
+"""Subwords of the texts of a corpus, tokenized in two ways with the same result.
 
-Two ways from the store to the subwords of a text, with one result.
-
-`FormSubwords` tokenizes each distinct form of the store once and builds texts by gathers: it applies where
-the tokenizer never joins characters across a space, to texts with a space before every form. `TextSubwords`
-tokenizes the whole text every time: it always applies, and takes some fifty times as long. `MixedSubwords`
-decides for each text.
+`FormSubwords` tokenizes each distinct form of the store once and gathers the subwords of texts from them. It requires
+a tokenizer that never joins characters across a space, and texts with a space before every form. `TextSubwords`
+tokenizes whole texts: it works for every tokenizer and text, and takes about fifty times as long. `MixedSubwords`
+chooses for each text.
 """
 
 from __future__ import annotations
@@ -35,18 +33,18 @@ from wordstill.teacher.tokenizer import EncodedTexts, SubwordTokenizer, align
 FORMS_AT_ONCE = 50_000
 PROBE_FORMS, PROBE_PARAGRAPHS = 2_000, 64
 MOSTLY_UNSPACED = 0.2
-"""From so many unspaced forms for each paragraph on, the fast way would gain little."""
+"""Unspaced forms per paragraph above which tokenizing by form would gain little."""
 LEAST_KEPT = 50_000
-"""Fewer forms are tokenized in a second."""
+"""Minimum number of forms for caching; fewer are tokenized in a second."""
 LEAST_SHARED, CHUNKS = 200_000, 4
-"""Processes share so many forms or more, each in so many parts."""
+"""Minimum number of forms for several processes, and chunks per process."""
 THREADS = "TOKENIZERS_PARALLELISM"
 TOGETHER = 64
-"""Most texts that are tokenized as one."""
+"""Maximum number of texts that are tokenized as one."""
 
 
 def subword_source(corpus: Corpus, tokenizer: SubwordTokenizer) -> SubwordSource:
-    """The fast source where it is exact for this tokenizer and corpus, else the general one."""
+    """The fastest source that is exact for this tokenizer and corpus."""
     if corpus.n_unspaced > MOSTLY_UNSPACED * len(corpus) or not tokenizer.splits_at_spaces():
         return TextSubwords(corpus, tokenizer)
     source = MixedSubwords(corpus, tokenizer) if corpus.n_unspaced else FormSubwords(corpus, tokenizer)
@@ -54,21 +52,21 @@ def subword_source(corpus: Corpus, tokenizer: SubwordTokenizer) -> SubwordSource
 
 
 class SubwordSource(Protocol):
-    """Gives subwords of runs of sentences of the corpus."""
+    """A source of subwords for consecutive sentences of a corpus."""
 
     def sentence_lengths(self, start: int, end: int) -> Ints:
-        """Subwords of each of the sentences from ``start`` up to ``end``; whole paragraphs only."""
+        """Number of subwords of each sentence from ``start`` to ``end``; whole paragraphs only."""
         ...
 
     def read(self, texts: Ints) -> SubwordTable:
-        """Subwords of texts given as rows (first sentence, sentence after the last)."""
+        """Subwords of texts, given as rows (start, end) of sentences."""
         ...
 
 
 class FormSubwords:
-    """Tokenizes each form of the store once. Memory: some 40 bytes for each distinct form.
+    """Tokenizes each form of the store once. Memory: about 40 bytes for each distinct form.
 
-    Those of a large store are kept beside it for the next run with the same tokenizer, where that is possible.
+    The subwords of a large store are cached beside it, if possible, for runs with the same tokenizer.
     """
 
     def __init__(
@@ -102,7 +100,7 @@ class FormSubwords:
         return _FormChunk(*map(np.concatenate, zip(*(chunks[chunk] for chunk in sorted(chunks)))))
 
     def sentence_lengths(self, start: int, end: int) -> Ints:
-        """Subwords of each sentence."""
+        """Number of subwords of each sentence."""
         bounds = self.corpus.sentences[start : end + 1]
         before = offsets_of(self.table.lengths[self.corpus.form_ids[bounds[0] : bounds[-1]]])
         lengths: Ints = np.diff(before[bounds - bounds[0]])
@@ -114,7 +112,7 @@ class FormSubwords:
 
 
 class KeptSubwords(KeptArrays):
-    """The subwords of all forms of a store, in a file beside them; one for each tokenizer."""
+    """A cache of the subwords of all forms, in a file beside the store for each tokenizer."""
 
     def __init__(self, corpus: Corpus, tokenizer: SubwordTokenizer) -> None:
         self.forms = corpus.forms
@@ -124,7 +122,7 @@ class KeptSubwords(KeptArrays):
         super().__init__(path, {"store": corpus.hash, "tokenizer": key}, "The subwords of the text")
 
     def chunk(self) -> _FormChunk | None:
-        """What an earlier run kept; None where there is nothing, or not what belongs here."""
+        """The cached subwords; None if there are none, or they do not fit the store."""
         arrays = self.load()
         if arrays is None or set(arrays) != set(_FormChunk._fields):
             return None
@@ -140,7 +138,7 @@ class TextSubwords:
         self.corpus, self.tokenizer, self._passage = corpus, tokenizer, whole_passage(corpus)
 
     def sentence_lengths(self, start: int, end: int) -> Ints:
-        """Subwords of each sentence as a part of its paragraph."""
+        """Number of subwords of each sentence within its paragraph."""
         paragraphs = self.corpus.paragraphs
         low, high = np.searchsorted(paragraphs, [start, end])
         bounds = paragraphs[low : high + 1]
@@ -149,7 +147,7 @@ class TextSubwords:
         return lengths
 
     def read(self, texts: Ints) -> SubwordTable:
-        """Subwords of texts. One across the end of a sentence written without space belongs to it."""
+        """Subwords of texts. A subword across a sentence boundary without a space belongs to the earlier sentence."""
         run, forms = SentenceRuns(self._passage, texts), self.corpus.forms
         subwords = self.tokenizer.encode(_strings(self.corpus, run))
         characters = offsets_of(forms.lengths[run.forms])
@@ -178,7 +176,7 @@ class TextSubwords:
 
 
 class MixedSubwords:
-    """Tokenizes forms once, but the whole of a text in which some form has no space before it."""
+    """Tokenizes forms once, except for texts with unspaced forms, which are tokenized as a whole."""
 
     def __init__(self, corpus: Corpus, tokenizer: SubwordTokenizer) -> None:
         self.corpus, self._passage = corpus, whole_passage(corpus)
@@ -186,7 +184,7 @@ class MixedSubwords:
         self.bare = np.concatenate([_unspaced_forms(corpus, *chunk) for chunk in _chunks(corpus, FORMS_AT_ONCE)])
 
     def sentence_lengths(self, start: int, end: int) -> Ints:
-        """Subwords of each sentence as a part of its paragraph."""
+        """Number of subwords of each sentence within its paragraph."""
         lengths = self.by_form.sentence_lengths(start, end)
         low, high = np.searchsorted(self.corpus.paragraphs, [start, end])
         bounds = self.corpus.paragraphs[low : high + 1]
@@ -199,7 +197,7 @@ class MixedSubwords:
         return lengths
 
     def read(self, texts: Ints) -> SubwordTable:
-        """Subwords of texts, of each in the way that it needs."""
+        """Subwords of texts, each by form or as a whole."""
         unspaced = self._unspaced(texts)
         if not unspaced.any():
             return self.by_form.read(texts)
@@ -208,7 +206,7 @@ class MixedSubwords:
         return table.ordered(order)
 
     def _unspaced(self, texts: Ints) -> NDArray[np.bool_]:
-        """Whether each text has a form after its first one that has no space before it."""
+        """Whether each text has an unspaced form after its first one."""
         run = SentenceRuns(self._passage, texts)
         bare = offsets_of(self.bare[run.forms])
         start, end = run.text_bounds[:-1], run.text_bounds[1:]
@@ -217,16 +215,16 @@ class MixedSubwords:
 
 
 def joining_changes_nothing(tokenizer: SubwordTokenizer, texts: Sequence[str]) -> bool:
-    """Whether texts have the same subwords joined as each by itself."""
+    """Whether texts have the same subwords when joined as separately."""
     one, other = encode_joined(tokenizer, texts), tokenizer.encode(texts)
     return all(np.array_equal(getattr(one, field.name), getattr(other, field.name)) for field in fields(one))
 
 
 def encode_joined(tokenizer: SubwordTokenizer, texts: Sequence[str], together: int = TOGETHER) -> EncodedTexts:
-    """What `SubwordTokenizer.encode` gives, for a tokenizer that never joins characters across a space.
+    """Faster `SubwordTokenizer.encode` for a tokenizer that never joins characters across a space.
 
-    A text is joined to the one before it where it begins with a space. A subword belongs to the text in
-    which it starts; where one without any character starts between two, their run is read text by text.
+    A text that begins with a space is joined to the previous one. A subword belongs to the text in which it starts;
+    if a subword without characters starts between two texts, these are tokenized separately.
     """
     apart = np.fromiter((text[:1] != " " for text in texts), dtype=np.bool_, count=len(texts))
     apart[::together] = True
@@ -239,9 +237,9 @@ def encode_joined(tokenizer: SubwordTokenizer, texts: Sequence[str], together: i
 def _encode_runs(
     tokenizer: SubwordTokenizer, texts: Sequence[str], apart: NDArray[np.bool_]
 ) -> tuple[EncodedTexts, NDArray[np.bool_]]:
-    """Subwords of T texts, and which lie in a run where it is not sure whose they are.
+    """Subwords of T texts, and which texts are in a run with subwords that could belong to either of two texts.
 
-    Those that are ``apart`` [T] are not joined to the one before.
+    Texts that are ``apart`` [T] are not joined to the previous one.
     """
     begins = np.flatnonzero(apart)
     bounds = np.append(begins, len(texts))
@@ -261,7 +259,7 @@ def _encode_runs(
 
 
 class _FormChunk(NamedTuple):
-    """Subwords of a run of forms: ids, how many each form has, and the range of each word in its form."""
+    """Subwords of consecutive forms: ids, number per form, and the range of each word in its form."""
 
     ids: NDArray[np.int32]
     lengths: NDArray[np.int32]
@@ -270,14 +268,14 @@ class _FormChunk(NamedTuple):
 
 
 def usual_processes(corpus: Corpus) -> int:
-    """How many tokenize the forms of a store: threads would wait for each other where Python reads what they found."""
+    """Number of processes that tokenize the forms of a store; threads would wait for the GIL to read the results."""
     may_fork = sys.platform.startswith("linux") and not multiprocessing.current_process().daemon
     return torch.get_num_threads() if may_fork and len(corpus.forms) >= LEAST_SHARED else 1
 
 
 @contextmanager
 def _single_threads(processes: int) -> Iterator[None]:
-    """Inside, several processes do not start threads of their own."""
+    """Keep several processes from starting threads of their own."""
     before = os.environ.get(THREADS)
     if processes > 1:
         os.environ[THREADS] = "false"
@@ -291,7 +289,7 @@ def _single_threads(processes: int) -> Iterator[None]:
 
 
 def _strings(corpus: Corpus, run: SentenceRuns) -> list[str]:
-    """The texts themselves."""
+    """The texts as strings."""
     return [
         "".join(map(corpus.forms.__getitem__, run.forms[start:end].tolist()))
         for start, end in pairwise(run.text_bounds.tolist())
@@ -299,13 +297,13 @@ def _strings(corpus: Corpus, run: SentenceRuns) -> list[str]:
 
 
 def _chunks(corpus: Corpus, size: int) -> Iterator[tuple[int, int]]:
-    """Ranges of forms that are worked on at once."""
+    """Ranges of ``size`` forms."""
     for start in range(0, len(corpus.forms), size):
         yield start, min(start + size, len(corpus.forms))
 
 
 def _sample(corpus: Corpus) -> list[str]:
-    """Forms from all over a corpus; they are in the order of the alphabet."""
+    """Forms at even distances in their sorted order."""
     count = min(PROBE_FORMS, len(corpus.forms))
     return [corpus.forms[number] for number in np.linspace(0, len(corpus.forms) - 1, count, dtype=np.int64)]
 
@@ -330,7 +328,7 @@ def _form_chunk(corpus: Corpus, subwords: EncodedTexts, start: int, end: int) ->
 
 
 def _agrees_on_sample(source: SubwordSource, corpus: Corpus, tokenizer: SubwordTokenizer) -> bool:
-    """Whether, on a sample of this corpus, a source gives the subwords of the whole texts."""
+    """Whether a source gives the same subwords as whole texts, on a sample of the corpus."""
     count = min(PROBE_PARAGRAPHS, len(corpus))
     chosen = np.linspace(0, len(corpus) - 1, count).astype(np.int64)
     texts = np.stack([corpus.paragraphs[chosen], corpus.paragraphs[chosen + 1]], axis=1)

@@ -1,10 +1,9 @@
-"""Subwords of texts: the tokenizer of a teacher, its limits, and which subwords make up a word.
+"""The tokenizer of a teacher, its length limits, and the alignment of words with subwords.
 
-Character spans alone decide the last. A word owns every subword whose span overlaps its own by at least one
-character. Spans never come from matching strings or counting punctuation, so a subword that covers two words
-(``."`` in byte-level BPE) belongs to both, and the several byte subwords of one emoji all belong to the word
-that holds it. A subword without any character of the text, such as a lone space mark, has an empty span and
-overlaps nothing.
+Words are aligned by character spans, never by matching strings or counting punctuation. A word owns every subword
+whose span overlaps its own by at least one character. So a subword that covers two words (``."`` in byte-level BPE)
+belongs to both, and all byte subwords of an emoji belong to the word that contains it. A subword without characters
+of the text, such as a lone space mark, has an empty span and overlaps nothing.
 """
 
 from __future__ import annotations
@@ -24,12 +23,12 @@ from wordstill.errors import TeacherError, UsageError
 
 USUAL_LIMIT = 512
 HIDDEN = "\U0010ffff"
-"""No text has this code point; in front of a special token's name it keeps text from matching it."""
+"""A code point that no text contains; put before a special token's name, it keeps text from matching the name."""
 SPACE_MARKS = (("▁", '"▁"'), ("Ġ", '"ByteLevel"'))
-"""Subwords that stand for a space alone, each with the sign of a tokenizer that uses it so."""
+"""Subwords for a space alone, each with a string in the definition of tokenizers that use it."""
 SPACE_SPLITTERS = frozenset({"BertPreTokenizer", "Whitespace", "WhitespaceSplit"})
 
-# One of each kind that pre-tokenizers tell apart: letters of many scripts, digits, marks, contractions.
+# One of each kind that pre-tokenizers distinguish: letters of many scripts, digits, marks, contractions.
 NEIGHBORS = (
     *"aZéßяΩ中あカ한اאก1٣²Ⅷ.,:;!?'’\"“”()[]-–—…%$€+=/\\_@#&*~`^|<>😀♥▁ĠΣſ",
     "12", "3.5", "1,000", "''", "``", "'s", "'S", "n't", "l'", "...", '."', "),", "e\u0301", "\u0301",
@@ -40,11 +39,11 @@ NEIGHBORS = (
 
 @dataclass(frozen=True)
 class EncodedTexts:
-    """The subwords of several texts, laid end to end.
+    """The concatenated subwords of several texts.
 
-    ``ids``, ``starts`` and ``ends`` have one entry per subword, the spans in characters of its own text;
-    ``offsets`` says where each text's subwords begin (one more entry than texts), and ``characters`` how many
-    characters each text has.
+    ``ids``, ``starts`` and ``ends`` have one entry per subword; spans are in characters of its own text.
+    ``offsets`` are the bounds of each text's subwords (one more than texts), and ``characters`` the length of each
+    text.
     """
 
     ids: Ints
@@ -54,9 +53,9 @@ class EncodedTexts:
     characters: Ints
 
     def align(self, text: Ints, start: NDArray[np.integer] | int, end: NDArray[np.integer]) -> tuple[Ints, Ints]:
-        """Half-open ranges of subwords of spans, counted from the first text's first; empty where dropped.
+        """The range of subwords of each span, relative to the start of the first text; empty if dropped.
 
-        Spans [N] are by text, ascending, and in characters of their own text.
+        Spans [N] are in ascending order of texts, and in characters of their own text.
         """
         base = offsets_of(self.characters)
         of_subword, of_span = base[owners(np.diff(self.offsets))], base[text]
@@ -64,26 +63,25 @@ class EncodedTexts:
 
 
 class SubwordTokenizer:
-    """A tokenizer reduced to what the teacher pass needs: no truncation, no padding, specials known apart.
+    """A fast tokenizer without truncation and padding, with special tokens kept apart from text.
 
     Text that looks like a special token (``[SEP]``, ``<s>``) is read as plain text.
 
     Args:
-        tokenizer: A fast tokenizer of transformers.
+        tokenizer: A fast tokenizer from transformers.
         name: The teacher's name, for messages.
 
     Attributes:
         prefix: Ids of the special tokens before a text.
-        suffix: Ids of those after it.
-        pad_id: What fills the shorter texts of a batch.
-        unknown_id: What stands for characters that it does not know, -1 if it knows all.
-        mask_id: What stands for a word that is hidden; None if it has no such token.
-        max_length: Longest text that the tokenizer allows.
-        definition: The whole tokenizer as JSON: part of a teacher's fingerprint.
+        suffix: Ids of the special tokens after a text.
+        pad_id: Id of the padding token.
+        unknown_id: Id of the unknown token, -1 if there is none.
+        mask_id: Id of the mask token, None if there is none.
+        max_length: Maximum length of a text that the tokenizer declares.
+        definition: The whole tokenizer as JSON, part of a teacher's fingerprint.
 
     Raises:
-        TeacherError: The tokenizer gives no character offsets, knows no subwords, or puts special tokens
-            inside a text.
+        TeacherError: The tokenizer has no character offsets or no subwords, or puts special tokens inside a text.
     """
 
     def __init__(self, tokenizer: Any, name: str) -> None:
@@ -108,12 +106,12 @@ class SubwordTokenizer:
     def encode(self, texts: Sequence[str]) -> EncodedTexts:
         """Subwords of each text, without special tokens.
 
-        A lone space mark has an empty span: some tokenizers give it the first character of the next word.
+        The span of a lone space mark is empty, although some tokenizers report the first character of the next word.
         """
         return self.with_empty_space_marks(self.encode_raw(texts))
 
     def encode_raw(self, texts: Sequence[str]) -> EncodedTexts:
-        """The same with the spans that the tokenizer tells, of space marks too."""
+        """Like `encode`, but the spans of space marks are those that the tokenizer reports."""
         encodings = self.backend.encode_batch(list(texts), add_special_tokens=False)
         lengths = np.fromiter((len(encoding) for encoding in encodings), dtype=np.int64, count=len(encodings))
         ids = np.array([number for encoding in encodings for number in encoding.ids], dtype=np.int64)
@@ -123,11 +121,11 @@ class SubwordTokenizer:
         return EncodedTexts(ids, starts, ends, offsets_of(lengths), characters)
 
     def with_empty_space_marks(self, subwords: EncodedTexts) -> EncodedTexts:
-        """Subwords with the span of every lone space mark emptied."""
+        """The same subwords with empty spans for lone space marks."""
         return replace(subwords, ends=np.where(np.isin(subwords.ids, self._space_ids), subwords.starts, subwords.ends))
 
     def splits_at_spaces(self) -> bool:
-        """Whether this tokenizer, by its construction and in experiments, never joins across a single space."""
+        """Whether the tokenizer never joins characters across a single space, by its definition and in a test."""
         definition = json.loads(self.backend.to_str())
         return (
             any(map(_splits, _steps(definition["pre_tokenizer"])))
@@ -137,10 +135,10 @@ class SubwordTokenizer:
 
 
 def text_limit(model: Any, tokenizer: SubwordTokenizer, wanted: int | None) -> int:
-    """Longest text, special tokens counted: what was asked for, or what suits the model, at most 512 unless it says so.
+    """Maximum length of a text, including special tokens; by default the model's limit, but usually at most 512.
 
     Raises:
-        UsageError: What was asked for is more than the model has positions, or leaves no room for text.
+        UsageError: The wanted limit exceeds the model's positions, or leaves no room for text.
     """
     positions, usual = _positions(model), getattr(model, "usual_limit", USUAL_LIMIT)
     if wanted is None:
@@ -157,7 +155,7 @@ def text_limit(model: Any, tokenizer: SubwordTokenizer, wanted: int | None) -> i
 
 
 def room_beside_specials(limit: int, tokenizer: SubwordTokenizer) -> int:
-    """How many subwords of text fit into a limit beside the special tokens."""
+    """How many subwords of text fit into a limit with special tokens."""
     specials = len(tokenizer.prefix) + len(tokenizer.suffix)
     if limit <= specials:
         raise UsageError(
@@ -168,7 +166,7 @@ def room_beside_specials(limit: int, tokenizer: SubwordTokenizer) -> int:
 
 
 def first_position(model: Any) -> int:
-    """Number of a text's first position: RoBERTa and its kin count from the padding id on."""
+    """Index of a text's first position; models like RoBERTa count from the padding id on."""
     embeddings = getattr(getattr(model, "base_model", model), "embeddings", None)
     padding = getattr(getattr(embeddings, "position_embeddings", None), "padding_idx", None)
     return 0 if padding is None else int(padding) + 1
@@ -183,10 +181,10 @@ def _positions(model: Any) -> int | None:
 def align(
     subword_starts: ArrayLike, subword_ends: ArrayLike, word_starts: ArrayLike, word_ends: ArrayLike
 ) -> tuple[Ints, Ints]:
-    """Half-open ranges of subwords, one for each word; empty where the tokenizer dropped the word.
+    """The half-open range of subwords of each word; empty if the tokenizer dropped the word.
 
-    All spans are in one character coordinate, subwords in reading order (several texts are laid end to end by
-    adding each text's start). Cost: one binary search per word.
+    All spans are in the same character coordinates, with subwords in reading order (for several texts, add each
+    text's start). Cost: one binary search per word.
 
     >>> start, end = align([0, 3, 4], [3, 4, 8], [0, 3], [4, 8])
     >>> start.tolist(), end.tolist()
@@ -207,7 +205,7 @@ def specials_around(backend: Tokenizer, name: str) -> tuple[tuple[int, ...], tup
     """Ids of the special tokens before and after a text.
 
     Raises:
-        TeacherError: The text itself is not the same with special tokens as without.
+        TeacherError: Adding special tokens changes the subwords of the text itself.
     """
     bare = backend.encode("a", add_special_tokens=False).ids
     full = backend.encode("a", add_special_tokens=True)
@@ -222,13 +220,13 @@ def specials_around(backend: Tokenizer, name: str) -> tuple[tuple[int, ...], tup
 
 
 def read_specials_as_text(plain: Tokenizer) -> Tokenizer:
-    """The same tokenizer, but ``</s>`` or ``[SEP]`` in a text is made of ordinary subwords."""
+    """The same tokenizer, which reads ``</s>`` or ``[SEP]`` in a text as ordinary subwords."""
     plain.encode_special_tokens = True
     definition = json.loads(plain.to_str())
     reachable = _reachable(plain, definition)
     if not reachable:
         return plain
-    # Unigram models have the names of special tokens among their subwords and find them in text themselves.
+    # Unigram models have the names of special tokens among their subwords, and find them in text.
     for token in definition["added_tokens"]:
         token["content"] = _hidden(token["content"], reachable)
     vocabulary = definition["model"]["vocab"]
@@ -243,7 +241,7 @@ def read_specials_as_text(plain: Tokenizer) -> Tokenizer:
 
 
 def _reachable(backend: Tokenizer, definition: dict[str, Any]) -> set[str]:
-    """The special tokens, but not the unknown one, that the model gives for a text with their name."""
+    """The special tokens, except the unknown token, that the model finds in a text with their name."""
     model = definition["model"]
     unknown = model.get("unk_id")
     if model.get("unk_token") is not None:
@@ -282,12 +280,12 @@ def _splits(step: dict[str, Any]) -> bool:
 
 
 def _reaches_over_spaces(token: dict[str, Any]) -> bool:
-    # Special tokens are never looked for in text.
+    # Special tokens are never searched in text.
     return not token["special"] and bool(token["rstrip"] or " " in token["content"].strip(" "))
 
 
 def _neighbors_stay_apart(backend: Tokenizer) -> bool:
-    """Whether a text in which every pair stands side by side has the subwords of its words alone."""
+    """Whether a text with every pair of neighbors has the same subwords as its words alone."""
 
     def ids(text: str) -> list[int]:
         return list(backend.encode(text, add_special_tokens=False).ids)
@@ -298,7 +296,7 @@ def _neighbors_stay_apart(backend: Tokenizer) -> bool:
 
 
 def _refuse_empty(plain: Tokenizer, name: str) -> None:
-    """For a model without tokenizer files transformers may make one that finds every word unknown."""
+    """Refuse a tokenizer without subwords, which transformers creates for a model saved without tokenizer files."""
     special = {token.content for token in plain.get_added_tokens_decoder().values() if token.special}
     if len(plain.get_vocab().keys() - special - {"▁"}) == 0:
         raise TeacherError(
