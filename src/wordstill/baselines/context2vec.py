@@ -1,4 +1,4 @@
-"""``context2vec``: two LSTMs read the words to the left and to the right of a word and predict it."""
+"""``context2vec``: two LSTMs read the words on the left and right of a word and predict it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from wordstill.teacher.device import choose_device
 
 ADAM = RowOptimizer("lazy-adam")
 MAX_SENTENCE_WORDS = 64
-"""A longer sentence is read in pieces; the authors drop it."""
+"""Longer sentences are read in pieces; the authors drop them."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Context2vecConfig(Config):
     """Settings of `Context2vec`, with the paper's sizes and the defaults of the authors' program."""
 
     dim: Dim = 600
-    """Size of the vectors and of the LSTMs; words are given to these in half as many dimensions."""
+    """Size of the vectors and of the LSTMs, whose inputs have half as many dimensions."""
     epochs: Epochs = 10
     negatives: Annotated[int, Range(1, 10_000)] = 10
     """Negatives for each word; draws of the word itself do not count."""
@@ -41,7 +41,7 @@ class Context2vecConfig(Config):
 
 
 class Context2vec(Baseline):
-    r"""The words to the left and to the right of a word, each read by an LSTM, predict it; negative sampling.
+    r"""Two LSTMs, over the words on the left and on the right of a word, predict it, with negative sampling.
 
     .. math::
         c_i = L_2 \, \mathrm{ReLU}\big(L_1 [\mathrm{lLS}(w_{1:i-1}) \oplus \mathrm{rLS}(w_{n:i+1})]\big), \qquad
@@ -53,11 +53,11 @@ class Context2vec(Baseline):
     ContextLSTM of Context-to-Vec.
 
     Inputs: running text; phrases of several words get no vector.
-    Cost: six tables of vocabulary x dim float32 with Adam's, and two LSTMs: about 30 million products a word at 600
-    dimensions, so a GPU is needed for more than some million words.
-    Relations: as CBOW, but the context is read in order and over the whole sentence.
-    Deviations: words outside the vocabulary are dropped before reading, where the authors read one token for all of
-    them; a sentence of more than 64 words is cut, not dropped; the mean over a batch takes the place of the sum, which
+    Cost: six tables of vocabulary x dim float32, including Adam's, and two LSTMs: about 30 million products per word
+    at 600 dimensions, so a GPU is needed for more than a few million words.
+    Relations: as `Cbow`, but the context is the whole sentence, read in order.
+    Deviations: words outside the vocabulary are dropped before reading, whereas the authors replace them all by one
+    token; a sentence of more than 64 words is split, not dropped; the loss is a mean over the batch, not a sum, which
     changes little under Adam.
 
     Example:
@@ -71,7 +71,7 @@ class Context2vec(Baseline):
     config: Context2vecConfig
 
     def fit(self, text: WordText) -> Trained:
-        """Train over shuffled batches of sentences of one length."""
+        """Train over shuffled batches of sentences of similar length."""
         config, device = self.config, choose_device(self.training.device)
         counts = np.where(text.occurring, text.vocabulary.counts, 0)
         model = Context2vecModel(config, counts, device, self.training.seed)
@@ -90,7 +90,7 @@ class Context2vec(Baseline):
 
 
 class Context2vecModel:
-    """All tables, the encoder of contexts, and the step of Adam."""
+    """All tables, the encoder of contexts, and the Adam step."""
 
     def __init__(
         self,
@@ -103,7 +103,7 @@ class Context2vecModel:
         self.rate, words = config.rate, len(counts)
         generator = torch.Generator(device).manual_seed(seed)
         narrow = max(1, config.dim // 2)
-        # The last row stands before the first word and behind the last one.
+        # The last row marks the start and the end of a sentence.
         self.sides = [
             RowTable(torch.randn(words + 1, narrow, device=device, generator=generator) / narrow**0.5, optimizer)
             for _ in range(2)
@@ -114,7 +114,7 @@ class Context2vecModel:
         self.edge = words
 
     def step(self, ids: Tensor, negatives: Tensor) -> Tensor:
-        """Learn from sentences [S, L], -1 behind the shorter ones, with negatives of all words [W, N]; the loss."""
+        """Take a step on sentences [S, L], padded with -1, with negatives of all words [W, N]; return the loss."""
         read, rows = [], []
         for table, inputs in zip(self.sides, both_sides(ids, self.edge)):
             distinct, place = torch.unique(inputs, return_inverse=True)
@@ -133,7 +133,7 @@ class Context2vecModel:
 
 
 class BidirectionalEncoder(nn.Module):
-    """The context of every word of a sentence."""
+    """Encodes the context of every word of a sentence."""
 
     def __init__(self, narrow: int, dim: int, generator: torch.Generator) -> None:
         super().__init__()
@@ -144,12 +144,12 @@ class BidirectionalEncoder(nn.Module):
         self.second = nn.Linear(2 * dim, dim, device=device)
         with torch.no_grad():
             for weights in self.parameters():
-                # As torch itself, but drawn by our generator.
+                # As in torch, but drawn by our generator.
                 bound = dim**-0.5 if weights.dim() == 1 else weights.shape[1] ** -0.5
                 weights.uniform_(-bound, bound, generator=generator)
 
     def forward(self, left: Tensor, right: Tensor, ids: Tensor) -> Tensor:
-        """Contexts of the W words of sentences [S, L], given what each side reads [S, L, narrow]: [W, dim]."""
+        """[W, dim] contexts of the W words of sentences [S, L], given the inputs of both LSTMs [S, L, narrow]."""
         forward, _ = self.left(left)
         backward, _ = self.right(right)
         backward = backward.gather(1, mirrored(ids)[:, :, None].expand_as(backward))
@@ -159,16 +159,16 @@ class BidirectionalEncoder(nn.Module):
 
 
 def both_sides(ids: Tensor, edge: int) -> tuple[Tensor, Tensor]:
-    """What each LSTM reads of sentences [S, L], -1 behind the shorter ones: the edge, and all words but the last."""
+    """The inputs of each LSTM for sentences [S, L], padded with -1: the edge, then all words but the last."""
     backwards = ids.gather(1, mirrored(ids))
     edges = torch.full_like(ids[:, :1], edge)
     left, right = (torch.cat([edges, words[:, :-1]], dim=1) for words in (ids, backwards))
-    # What is read behind a sentence has no effect.
+    # Inputs after the end of a sentence have no effect.
     return left.where(left >= 0, edge), right.where(right >= 0, edge)
 
 
 def mirrored(ids: Tensor) -> Tensor:
-    """Index of the word that stands as far from the end of its sentence as each from the beginning [S, L]."""
+    """For each position, the index of the word at the same distance from the end of the sentence [S, L]."""
     places = torch.arange(ids.shape[1], device=ids.device)
     lengths = (ids >= 0).sum(dim=1, keepdim=True)
     return torch.where(places < lengths, lengths - 1 - places, places)
@@ -177,7 +177,7 @@ def mirrored(ids: Tensor) -> Tensor:
 def sentence_batches(
     stretch: Stretch, size: int, rng: np.random.Generator, most_words: int = MAX_SENTENCE_WORDS
 ) -> Iterator[NDArray[np.int64]]:
-    """Shuffled batches of sentences of about one length, as ids [S, L] with -1 behind the shorter ones."""
+    """Shuffled batches of sentences of similar length, as ids [S, L] padded with -1."""
     pieces = [
         (start, min(start + most_words, end))
         for first, end in pairwise(stretch.sentence_bounds().tolist())

@@ -35,7 +35,7 @@ class DepsConfig(Config):
     prepositions: Literal["collapsed", "kept"] = "collapsed"
     """Whether a preposition becomes part of the relation between the words that it joins."""
     min_context_count: Annotated[int, Range(1, 2**31 - 1)] = 5
-    """Rarer contexts are dropped; the paper has 100, over a larger text."""
+    """Rarer contexts are dropped; the paper uses 100 for a larger text."""
     negatives: Annotated[int, Range(1, 10_000)] = 15
     """Negatives for each pair; draws of the context itself do not count."""
     noise_power: Annotated[float, Range(0, 100)] = 0.75
@@ -51,24 +51,23 @@ class DepsConfig(Config):
 
 
 class Deps(Baseline):
-    r"""A word predicts its head and its dependents, each with the relation between them; negative sampling.
+    r"""A word predicts its head and its dependents, together with the relation, with negative sampling.
 
-    A context is a word and a relation: of ``scientist --nsubj-> discovers``, the context of *discovers* is
-    ``scientist/nsubj``, that of *scientist* is ``discovers/nsubj`` inverted.
+    A context is a word and a relation: in ``scientist --nsubj-> discovers``, the context of *discovers* is
+    ``scientist/nsubj``, and that of *scientist* is ``discovers/nsubj`` inverted.
 
     .. math:: \max \sum_{(w, c)} \log \sigma(v_w \cdot u_c)
               + \sum_{n \sim \mathrm{noise}} \log \sigma(-v_w \cdot u_n)
 
     Paper: Levy and Goldberg 2014, "Dependency-Based Word Embeddings".
 
-    Inputs: CoNLL-U files with trees, in Universal or in Stanford Dependencies. A word outside the vocabulary is
-    neither target nor context.
+    Inputs: CoNLL-U files with Universal or Stanford Dependencies. A word outside the vocabulary is neither target nor
+    context.
     Cost: (vocabulary + contexts) x dim float32; 12 bytes of disk for each word of the text, and 16 bytes of memory
     for each distinct context, rare ones too, while they are counted.
-    Relations: as `Skipgram`, but words are near each other that can stand in each other's place, not in each other's
-    company.
-    Deviations: a step sums the gradients of a row over a batch of pairs, but see ``row_limit``; the authors step pair
-    by pair. The number of epochs is not printed.
+    Relations: as `Skipgram`, but neighbors are words that can replace each other, rather than words on the same topic.
+    Deviations: a step sums the gradients of a row over a batch of pairs, but see ``row_limit``; the authors take one
+    step per pair. The number of epochs is not printed.
 
     Example:
         >>> from wordstill.baselines import train
@@ -104,7 +103,7 @@ class Deps(Baseline):
     def _batches(
         self, trees: TreeText, contexts: Contexts, keep: NDArray[np.float64], device: torch.device
     ) -> Iterator[tuple[int, Tensor, Tensor]]:
-        """How many pairs were read, and the words [B] and contexts [B] of those that subsampling keeps."""
+        """The number of pairs read, and the words [B] and contexts [B] of those that subsampling keeps."""
         rng = np.random.default_rng(self.training.seed)
         size = self.config.batch or (GPU_BATCH if device.type == "cuda" else CPU_BATCH)
         for _ in range(self.config.epochs):
@@ -121,10 +120,10 @@ class Deps(Baseline):
 
 @dataclass(frozen=True)
 class Contexts:
-    """The contexts that are frequent enough. C contexts."""
+    """Contexts that are frequent enough. C contexts."""
 
     codes: NDArray[np.int64]
-    """Of each, relation, direction and word in one number, ascending [C]."""
+    """Relation, direction and word of each in one number, ascending [C]."""
     counts: NDArray[np.int64]
     """How often each occurs [C]."""
     having: NDArray[np.bool_]
@@ -161,7 +160,7 @@ class DepsModel:
         self.contexts = PredictedTable(contexts.counts, config.dim, config.noise_power, config.negatives, sgd, rng)
 
     def step(self, words: Tensor, contexts: Tensor, negatives: Tensor, rate: float) -> Tensor:
-        """Learn from pairs of words [B] and contexts [B] with negatives [B, N], and return the summed loss."""
+        """Take a step on pairs of words [B] and contexts [B] with negatives [B, N], and return the summed loss."""
         limit = self.config.row_limit
         loss, gradients = self.contexts.learn(self.words.weights[words], contexts, negatives, rate, row_limit=limit)
         rows, merged = merged_gradients(gradients, words[:, None], row_shares(words, limit)[:, None])
@@ -170,7 +169,7 @@ class DepsModel:
 
 
 def dependency_pairs(arcs: Arcs, size: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Word ids [2 A] and codes of their contexts [2 A]: all heads with their dependents, then the other way round."""
+    """Word ids [2 A] and codes of their contexts [2 A]: heads with their dependents, then dependents with heads."""
     dependents, heads = arcs.ids[arcs.dependents], arcs.ids[arcs.heads]
     down, up = 2 * arcs.relations * size + dependents, (2 * arcs.relations + 1) * size + heads
     return np.concatenate([heads, dependents]), np.concatenate([down, up])

@@ -37,22 +37,22 @@ class GloveConfig(Config):
     dim: Dim = 300
     """Size of the vectors."""
     epochs: Epochs = 100
-    """The paper has 50 for fewer than 300 dimensions."""
+    """The paper uses 50 for fewer than 300 dimensions."""
     window: Annotated[int, Range(1, 1_000)] = 10
     """Words to each side; a pair counts 1 / distance."""
     x_max: Annotated[float, Range(0, LARGEST, above=True)] = 100.0
     """Counts from this on have full weight."""
     alpha: Annotated[float, Range(0, 100)] = 0.75
-    """How fast the weight of smaller counts falls."""
+    """Exponent of the weight of smaller counts."""
     rate: Annotated[float, Range(0, LARGEST, above=True)] = 0.05
     """Learning rate of AdaGrad."""
     batch: Annotated[int | None, Range(1, 2**31 - 1)] = None
     """Cells in a step; None means 8,192 on a CPU and 65,536 on a GPU, or fewer if there are few cells."""
     squares: Literal["batches", "cells"] = "batches"
-    """Whose squared gradients AdaGrad sums up: those of whole batches, or, as in the authors' code, the steps of single
-    cells, which fall much more slowly."""
+    """What AdaGrad accumulates: squared gradients of whole batches or, as in the authors' code, squared steps of single
+    cells, with which steps shrink much more slowly."""
     row_limit: Annotated[float, Range(1, LARGEST)] = 8.0
-    """With ``cells``, a row that occurs more often in a batch steps by this many mean steps instead of the sum."""
+    """With ``cells``, a row that occurs more often in a batch takes this many mean steps instead of the sum."""
 
 
 class Glove(Baseline):
@@ -69,11 +69,11 @@ class Glove(Baseline):
     Inputs: running text; phrases of several words get no vector.
     Cost: counting is bounded in memory and spills to the disk, 12 bytes for each pair of words; training
     keeps four tables of vocabulary x (dim + 1) float32, and reads all pairs in each epoch.
-    Relations: as `Skipgram`, but pairs are counted first and each distinct one is learned from once in an epoch.
-    Deviations: windows stay inside a paragraph; two occurrences of one word near each other count once, not
-    from either side. AdaGrad steps once per batch of cells with the summed gradients of a row, where the
-    authors' threads step once per cell. As in its own paper it accumulates squared gradients, the present one
-    included; the authors' code first multiplies them by the learning rate (``squares=cells``).
+    Relations: as `Skipgram`, but pairs are counted first, and each distinct pair is used once in an epoch.
+    Deviations: windows stay inside a paragraph; two occurrences of one word near each other count once, not twice.
+    AdaGrad steps once per batch of cells with the summed gradients of a row, whereas the authors' threads step once
+    per cell. As in AdaGrad's own paper, squared gradients are accumulated, including the current one; the authors'
+    code first multiplies them by the learning rate (``squares=cells``).
 
     Example:
         >>> from wordstill.baselines import train
@@ -118,7 +118,7 @@ class Glove(Baseline):
 
 
 class GloveModel:
-    """Both tables with their biases, and their AdaGrad step; ``seed`` is that of the initial vectors."""
+    """Both tables with their biases, and their AdaGrad step; ``seed`` is for the initial vectors."""
 
     def __init__(self, config: GloveConfig, words: int, device: torch.device, seed: int) -> None:
         self.config, self.device = config, device
@@ -148,7 +148,7 @@ class GloveModel:
                 spread = squares[distinct].addcmul_(merged, merged)
                 squares[distinct] = spread
             else:
-                # The authors' order: a cell is divided by what there was before it.
+                # In the authors' order: a step is divided by the squares before it.
                 spread = squares[distinct]
                 squares[distinct] += self.config.rate**2 * _added(gradient.square(), place, len(distinct))
                 merged *= (self.config.row_limit / times).clamp(max=1.0)[:, None]
@@ -161,7 +161,7 @@ class GloveModel:
 
 
 def _added(rows: Tensor, place: Tensor, count: int) -> Tensor:
-    """[count, dim] the sums of the rows of each place."""
+    """[count, dim] sums of the rows with the same index in ``place``."""
     return torch.zeros(count, rows.shape[1], device=rows.device).index_add_(0, place, rows)
 
 
@@ -206,7 +206,7 @@ class Cooccurrences:
     """The co-occurrence counts of a text, on disk in parts, each a random sample of all cells.
 
     A pair is one cell, whichever word comes first. Cells are counted in sorted runs, which are merged range
-    by range; memory is some 60 bytes for each cell of ``limit``, whatever the length of the text.
+    by range; memory is about 60 bytes for each cell of ``limit``, whatever the length of the text.
 
     Args:
         text: The text to count.
@@ -299,7 +299,7 @@ def _ranges(runs: list[Run], limit: int) -> Iterator[Run]:
     positions = [0] * len(runs)
     while any(position < len(keys) for position, (keys, _) in zip(positions, runs)):
         step = max(1, limit // len(runs))
-        # The range ends at the least of the keys that end the runs' next steps.
+        # The range ends at the smallest of the keys at which the runs' next steps end.
         ends = [
             int(keys[min(position + step, len(keys)) - 1])
             for position, (keys, _) in zip(positions, runs)

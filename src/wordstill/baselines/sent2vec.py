@@ -22,7 +22,7 @@ CPU_BATCH, GPU_BATCH = 64, 1024
 
 @dataclass(frozen=True)
 class Sent2vecConfig(Config):
-    """Settings of `Sent2vec`, with the defaults of the paper's models of Wikipedia."""
+    """Settings of `Sent2vec`, with the defaults of the paper's Wikipedia models."""
 
     dim: Dim = 700
     """Size of the vectors."""
@@ -30,9 +30,9 @@ class Sent2vecConfig(Config):
     ngrams: Annotated[int, Range(1, 100)] = 2
     """Words of the longest n-gram; 1 for words only."""
     dropped: Annotated[int, Range(0, 1_000_000)] = 4
-    """N-grams that a sentence loses at random in each epoch; one is always kept."""
+    """N-grams of a sentence that are dropped at random in each epoch; one is always kept."""
     buckets: Annotated[int, Range(1, 1_000_000_000)] = 2_000_000
-    """Rows that all n-grams share by a hash; their memory is buckets x dim float32."""
+    """Rows that n-grams are hashed to; their memory is buckets x dim float32."""
     negatives: Annotated[int, Range(1, 10_000)] = 10
     """Negatives for each target; draws of the target itself do not count."""
     noise_power: Annotated[float, Range(0, 100)] = 0.5
@@ -46,14 +46,14 @@ class Sent2vecConfig(Config):
     batch: Annotated[int | None, Range(1, 1_000_000)] = None
     """Sentences in a step; None means 64 on a CPU and 1,024 on a GPU."""
     row_limit: Annotated[float, Range(1, LARGEST)] = 8.0
-    """A row that occurs more often in a batch steps by this many mean gradients instead of the sum, which is
-    too long for frequent words. The authors step word by word, where each step corrects the last."""
+    """A row that occurs more often in a batch steps by this many mean gradients instead of the sum, which would be too
+    long for frequent words. The authors take one step per word, so that each step corrects the last."""
     order: Literal["batches", "targets"] = "batches"
-    """With ``targets``, a step and a draw of dropped n-grams for every target, as the authors do: many times slower."""
+    """With ``targets``, every target has its own step and dropped n-grams, as the authors do: many times slower."""
 
 
 class Sent2vec(Baseline):
-    r"""A sentence without one of its words predicts that word; negative sampling.
+    r"""A sentence predicts each of its words from the others, with negative sampling.
 
     With :math:`R(S)` the words and word n-grams of a sentence, and :math:`v`, :math:`u` two tables:
 
@@ -71,11 +71,11 @@ class Sent2vec(Baseline):
     Inputs: running text; phrases of several words get no vector.
     Cost: (2 x vocabulary + buckets) x dim float32, 5.6 GB for the n-grams by default. A sentence is summed
     once and each target subtracted, so a target costs the same in sentences of any length.
-    Relations: as `Cbow` with the whole sentence for a window, and with word n-grams; `X2Static` gives the teacher's
+    Relations: as `Cbow` with the whole sentence as the window, and with word n-grams; `X2Static` uses the teacher's
     states in place of the mean.
-    Deviations: n-grams are dropped once for all targets of a sentence, and those that contain the target are
-    removed with it (the authors draw for each target, and replace it by a placeholder); sentences are
-    shuffled; a step sums the gradients of a row over a batch of sentences, but see ``row_limit`` and ``order``.
+    Deviations: n-grams are dropped once for all targets of a sentence, and those that contain the target are removed
+    with it (the authors draw for each target, and replace it by a placeholder); sentences are shuffled; a step sums
+    the gradients of a row over a batch of sentences, but see ``row_limit`` and ``order``.
 
     Example:
         >>> from wordstill.baselines import train
@@ -130,7 +130,7 @@ class Sent2vecModel:
         self.noise = torch.from_numpy(noise).to(device)
 
     def turns(self, words: Tensor, sentence: Tensor) -> Iterator[Examples]:
-        """What is learnt from in one step each, of words [W], given the sentence of each, from 0 [W]."""
+        """The examples of each step for words [W], given the sentence of each, from 0 [W]."""
         if self.config.order == "batches":
             examples = self.examples(words, sentence)
             if len(examples.targets):
@@ -153,7 +153,7 @@ class Sent2vecModel:
         return Examples(bags, positions, targets, self._negatives(len(targets)))
 
     def step(self, examples: Examples, learning_rate: float) -> Tensor:
-        """Learn from examples, and return the summed loss."""
+        """Take a step on examples, and return the summed loss."""
         contexts = leave_one_out(self.sources.weights, examples)
         loss, coefficients, slots = prediction_losses(self.targets, contexts, examples.targets, examples.negatives)
         gradients = self.targets.query_gradients(slots, coefficients)
@@ -179,14 +179,14 @@ class Sent2vecModel:
 
 @dataclass(frozen=True)
 class Bags:
-    """Words and n-grams of some sentences, and the n-grams around each word. S sentences, W words."""
+    """Words and n-grams of some sentences, and the n-grams that contain each word. S sentences, W words."""
 
     rows: Tensor
-    """Row of each word, then of each n-gram that is kept [M]."""
+    """Row of each word, then of each kept n-gram [M]."""
     sentence: Tensor
-    """Sentence of each of them, from 0 [M]."""
+    """Sentence of each of these, from 0 [M]."""
     sizes: Tensor
-    """Rows of each sentence [S]."""
+    """Number of rows of each sentence [S]."""
     parts: Tensor
     """Indices in ``rows`` of each word and of the n-grams that contain it, -1 for none [W, P]."""
 
@@ -210,8 +210,8 @@ def make_bags(words: Tensor, sentence: Tensor, first: int, config: Sent2vecConfi
         words: Word ids in reading order [W].
         sentence: Of each word, from 0, ascending [W].
         first: Row of the first n-gram, after the rows of words.
-        config: Which n-grams there are.
-        noise: Random numbers that choose those that are dropped [at least (ngrams - 1) W].
+        config: Settings of n-grams.
+        noise: Random numbers that choose the dropped n-grams [at least (ngrams - 1) W].
     """
     device, count, longest = words.device, len(words), config.ngrams
     starts, lengths, rows = _ngrams(words, sentence, longest, config.buckets)
@@ -232,7 +232,7 @@ def make_bags(words: Tensor, sentence: Tensor, first: int, config: Sent2vecConfi
 
 
 def leave_one_out(table: Tensor, examples: Examples) -> Tensor:
-    """The mean over its sentence without each target and its n-grams [T, dim]."""
+    """For each target, the mean of its sentence without the target and its n-grams [T, dim]."""
     bags = examples.bags
     sums = torch.zeros(len(bags.sizes), table.shape[1], dtype=table.dtype, device=table.device)
     sums.index_add_(0, bags.sentence, table[bags.rows])

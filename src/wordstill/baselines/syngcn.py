@@ -32,13 +32,13 @@ class SynGcnConfig(Config):
     """Size of the vectors."""
     epochs: Epochs = 5
     layers: Annotated[int, Range(1, 10)] = 1
-    """Graph convolutions, one above the other. From the second on, a word can see itself through its neighbors."""
+    """Number of stacked graph convolutions. With two or more, a word can see itself through its neighbors."""
     negatives: Annotated[int, Range(1, 10_000)] = 25
     """Negatives for each word; draws of the word itself do not count."""
     noise_power: Annotated[float, Range(0, 100)] = 0.75
     """Power of the counts by which negatives are drawn."""
     subsample: Annotated[float, Range(0, 1)] = 1e-4
-    """Subsampling threshold for frequent words as targets; all stay in the graph. 0 keeps all."""
+    """Subsampling threshold for frequent targets, which stay in the graph; 0 keeps all."""
     rate: Annotated[float, Range(0, 1e30, above=True)] = 1e-3
     """Learning rate of Adam."""
     batch: Annotated[int, Range(1, 1_000_000)] = 128
@@ -59,16 +59,16 @@ class SynGcn(Baseline):
     A word is not its own neighbor. A word's vector is its :math:`h^0`.
 
     Paper: Vashishth et al. 2019, "Incorporating Syntactic and Semantic Information in Word Embeddings using Graph
-    Convolutional Networks"; SynGCN only, not SemGCN, which is a retrofitting to lexicons.
+    Convolutional Networks"; SynGCN only, not SemGCN, which retrofits vectors to lexicons.
 
-    Inputs: CoNLL-U files with trees. A word outside the vocabulary sends nothing and is not predicted.
-    Cost: six tables of vocabulary x dim float32 with Adam's, and 6 x relations x dim² float32 for the weights; a step
-    has two products of dim x dim for each arc.
+    Inputs: CoNLL-U files with trees. A word outside the vocabulary sends no messages and is not predicted.
+    Cost: six tables of vocabulary x dim float32, including Adam's, and 6 x relations x dim² float32 for the weights; a
+    step has two products of dim x dim for each arc.
     Relations: as `Deps`, but all neighbors predict a word together, and a relation is a matrix.
-    Deviations: P is taken by negative sampling with a logistic loss, where the authors' program has a softmax over a
-    word and its negatives; negatives are drawn for each word, not for each sentence. The last convolution has no
-    ReLU, as in the program. Subtypes of relations (``nsubj:pass``) share the weights of their type. The program keeps
-    the table with the best scores on test sets; here the last one is the result.
+    Deviations: P uses negative sampling with a logistic loss, whereas the authors' program has a softmax over a word
+    and its negatives; negatives are drawn for each word, not for each sentence. The last convolution has no ReLU, as in
+    the program. Subtypes of relations (``nsubj:pass``) share the weights of their type. The program keeps the table
+    with the best scores on test sets; here the result is the last one.
 
     Example:
         >>> from wordstill.baselines import train
@@ -98,7 +98,7 @@ class SynGcn(Baseline):
         return Trained(model.words.weights.cpu().numpy(), trees.occurring)
 
     def _graphs(self, trees: TreeText, keep: NDArray[np.float64], device: torch.device) -> Iterator[tuple[int, Graph]]:
-        """How many words were read, and their graph."""
+        """The number of words read, and their graph."""
         rng = np.random.default_rng(self.training.seed)
         for _ in range(self.config.epochs):
             for arcs in trees.read(rng.permutation(trees.stretches)):
@@ -113,17 +113,17 @@ class Graph(NamedTuple):
     ids: Tensor
     """Vocabulary ids [W]."""
     sources: Tensor
-    """Index of the word that each edge comes from [E]."""
+    """Index of the source word of each edge [E]."""
     ends: Tensor
-    """Index of the word that it goes to [E]."""
+    """Index of the target word of each edge [E]."""
     labels: Tensor
-    """Its relation and direction [E], ascending."""
+    """Relation and direction of each edge [E], ascending."""
     targets: Tensor
-    """Indices of the words that are predicted [T]."""
+    """Indices of the predicted words [T]."""
 
 
 class SynGcnModel:
-    """Both tables, the convolutions, and the step of Adam."""
+    """Both tables, the convolutions, and the Adam step."""
 
     def __init__(
         self,
@@ -137,7 +137,7 @@ class SynGcnModel:
         self.rate = config.rate
         generator = torch.Generator(device).manual_seed(seed)
         initial = torch.empty(len(counts), config.dim, device=device)
-        # Xavier's bound would shrink with the vocabulary, until nothing comes through the first convolution.
+        # Xavier's bound would shrink with the vocabulary, until nothing passes the first convolution.
         initial.uniform_(-0.5, 0.5, generator=generator).mul_(2 / config.dim**0.5)
         self.words = RowTable(initial, optimizer)
         self.contexts = PredictedTable(counts, config.dim, config.noise_power, config.negatives, optimizer, generator)
@@ -147,11 +147,11 @@ class SynGcnModel:
         self.optimizer = torch.optim.Adam(self.layers.parameters(), config.rate)
 
     def step(self, graph: Graph, negatives: Tensor) -> Tensor:
-        """Learn from a graph with negatives of its targets [T, N], and return the summed loss."""
+        """Take a step on a graph with negatives of its targets [T, N], and return the summed loss."""
         distinct, place = torch.unique(graph.ids, return_inverse=True)
         rows = self.words.weights[distinct].requires_grad_()
         queries = self.hidden(rows[place], graph)[graph.targets]
-        # The mean over targets, as the authors have it: Adam's epsilon does not see the size of a batch.
+        # The mean over targets, as in the authors' code, so that the batch size does not interact with Adam's epsilon.
         loss, gradients = self.contexts.learn(
             queries.detach(), graph.ids[graph.targets], negatives, self.rate, scale=1 / len(graph.targets)
         )
@@ -170,7 +170,7 @@ class SynGcnModel:
 
 
 class GraphConvolution(nn.Module):
-    """One gated convolution, with weights of their own for each label."""
+    """A gated convolution with separate weights for each label."""
 
     def __init__(self, labels: int, dim: int, generator: torch.Generator) -> None:
         super().__init__()
@@ -195,7 +195,7 @@ class GraphConvolution(nn.Module):
 
 
 def make_graph(arcs: Arcs, keep: NDArray[np.float64], rng: np.random.Generator) -> tuple[Graph, int]:
-    """The words of some arcs that have a neighbor, both directions of every arc, and how many words there are."""
+    """The graph of some arcs, with both directions of every arc, and its number of words."""
     linked, place = np.unique(np.concatenate([arcs.dependents, arcs.heads]), return_inverse=True)
     dependents, heads = np.split(place, 2)
     sources, ends = np.concatenate([heads, dependents]), np.concatenate([dependents, heads])

@@ -25,18 +25,18 @@ class Arcs:
     """The arcs between words of the vocabulary in whole sentences. W words, A arcs."""
 
     ids: NDArray[np.int64]
-    """Vocabulary ids of all words, -1 for others [W]."""
+    """Vocabulary ids, -1 for words outside the vocabulary [W]."""
     sentence: NDArray[np.int64]
     """Sentence of each word, from 0 [W]."""
     dependents: NDArray[np.int64]
-    """Index of the dependent of each arc among the words [A]."""
+    """Index of the dependent word of each arc [A]."""
     heads: NDArray[np.int64]
-    """Index of its head [A]."""
+    """Index of the head word of each arc [A]."""
     relations: NDArray[np.int64]
-    """Number of its relation [A]."""
+    """Index of the relation of each arc [A]."""
 
     def batches(self, size: int, rng: np.random.Generator) -> Iterator[Arcs]:
-        """The same in batches of shuffled sentences."""
+        """The same arcs in batches of shuffled sentences."""
         sentences = int(self.sentence[-1]) + 1 if len(self.sentence) else 0
         batch = np.argsort(rng.permutation(sentences)) // size
         words = np.argsort(batch[self.sentence], kind="stable")
@@ -59,13 +59,13 @@ class TreeText:
     Args:
         files: CoNLL-U files.
         vocabulary: The words that get a vector.
-        folder: Where the arrays are kept, 12 bytes for each word.
-        change: What is done to each tree before it is kept.
+        folder: Where the arrays are stored, 12 bytes for each word.
+        change: A transformation of each tree.
 
     Attributes:
         relations: The names of the relations.
-        words: How many running words of the vocabulary have an arc to another.
-        occurring: Which words of the vocabulary have one [V].
+        words: Number of running words of the vocabulary with an arc to another one.
+        occurring: Which words of the vocabulary have such an arc [V].
 
     Raises:
         DataError: A file has no trees, or is not CoNLL-U.

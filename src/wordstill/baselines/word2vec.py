@@ -26,7 +26,7 @@ class SkipgramConfig(Config):
     """Size of the vectors."""
     epochs: Epochs = 5
     window: Annotated[int, Range(1, 1_000)] = 5
-    """Most words to each side; the actual window of a word is drawn at random."""
+    """Maximum number of words on each side; the actual window of a word is drawn at random."""
     negatives: Annotated[int, Range(1, 10_000)] = 5
     """Negatives for each pair."""
     noise_power: Annotated[float, Range(0, 100)] = 0.75
@@ -34,14 +34,14 @@ class SkipgramConfig(Config):
     subsample: Annotated[float, Range(0, 1)] = 1e-3
     """Subsampling threshold for frequent words; 0 keeps all."""
     keep: Literal["tool", "printed"] = "tool"
-    """The share of a word of frequency f that stays, with threshold t: sqrt(t / f) + t / f, as in the authors' tool, or
-    sqrt(t / f), as papers print it."""
+    """The share of a word of frequency f that is kept with threshold t: sqrt(t / f) + t / f as in the authors' tool, or
+    sqrt(t / f) as printed in papers."""
     rate: Annotated[float, Range(0, 10, above=True)] = 0.025
     """Initial learning rate; it falls linearly to a 250th or less. At a rate above 10, gensim silently skips
     most pairs."""
     side: Literal["words", "contexts"] = "words"
-    """Which of both tables is the result: that of the words, or that of the contexts they predict, which others
-    throw away."""
+    """Which of the two tables is the result: that of the words, or that of the predicted contexts, which is usually
+    discarded."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class FasttextConfig(SkipgramConfig):
     longest: int = 6
     """Characters of the longest n-gram."""
     buckets: Annotated[int, Range(1, 1_000_000_000)] = 2_000_000
-    """Rows that all n-grams share by a hash; their memory is buckets x dim float32."""
+    """Rows that n-grams are hashed to; their memory is buckets x dim float32."""
     objective: Literal["skipgram", "cbow"] = "skipgram"
     """A word predicts its neighbors, or their mean predicts the word."""
 
@@ -81,8 +81,8 @@ class Skipgram(Baseline):
 
     Inputs: running text; phrases of several words get no vector.
     Cost: two tables of vocabulary x dim float32; gensim's compiled loop.
-    Relations: `Cbow` predicts the other way round; `Fasttext` adds character n-grams; `Deps` takes its contexts from
-    dependency trees.
+    Relations: `Cbow` predicts the word from its neighbors; `Fasttext` adds character n-grams; `Deps` takes contexts
+    from dependency trees.
     Deviations: windows stay inside a sentence; words outside the vocabulary are dropped before windows are
     made, as in the authors' tool.
 
@@ -165,7 +165,7 @@ class Cbow(Skipgram):
 
     Inputs: as `Skipgram`.
     Cost: as `Skipgram`, but several times faster.
-    Relations: `Skipgram` predicts each neighbor for itself; `Sent2vec` takes the whole sentence for the window.
+    Relations: `Skipgram` predicts each neighbor separately; `Sent2vec` uses the whole sentence as the window.
     Deviations: as `Skipgram`.
 
     Example:

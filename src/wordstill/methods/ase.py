@@ -38,7 +38,7 @@ class Ase(Method):
     Static Embeddings"; the strongest baseline of X2Static (Gupta and Jaggi 2021).
 
     Inputs: running text; words of the vocabulary that never occur in it are read in isolation (as the authors
-    do). A word that occurs only where the teacher's limit cuts sentences off is left out.
+    do). A word that occurs only in truncated parts of sentences is left out.
     Cost: one scatter-add for each word; memory vocabulary x width float32.
     Relations: `Decontextual` reads no text; `Still` adds the contexts of the word and whitens both.
     Deviations: all occurrences are used, not a sample; special tokens are always given to the teacher and
@@ -75,7 +75,7 @@ class Ase(Method):
 
     @classmethod
     def has_folds(cls, config: AseConfig) -> bool:
-        """For means; the largest state of a text is not made of those of its parts by adding."""
+        """Yes for means; maxima of parts cannot be added."""
         return config.context == "mean"
 
     def isolated_words(self) -> NDArray[np.int64]:
@@ -94,7 +94,7 @@ class Ase(Method):
         self.isolated.add(rows[wanted], self._words(states), known[wanted])
 
     def finish(self, provenance: Mapping[str, Any] | None = None) -> WordVectors:
-        """The pooled states; of words that never occur, their isolated states."""
+        """The pooled states, or the isolated states of words that never occur."""
         vectors, seen = self.states.pooled(), self.states.counts > 0
         # A word that was read in isolation may occur in text that was added later.
         lacking = ~seen[self.run.unseen]

@@ -22,24 +22,24 @@ class BertSkipgramConfig(WindowConfig):
 
 
 class BertSkipgram(WindowLearner):
-    r"""Skip-gram whose center is the teacher's state, and whose table of contexts is the result.
+    r"""Skip-gram in which the teacher's state is the center; the table of contexts is the result.
 
     .. math:: u_i = U o_i, \quad a = \mathrm{softmax}_j(v_{i+j} \cdot u_i), \quad
               -\log \sigma\Big(\sum_j a_j v_{i+j} \cdot u_i\Big) - \sum_m \log \sigma(-v_m \cdot u_i)
 
     Paper: Wang, Cui and Zhang 2019, "Using Dynamic Embeddings to Improve Static Embeddings", Eq. 10-15.
 
-    Inputs: running text; phrases of several words get no vector, since they are neighbors of nothing.
-    Cost: for each center its window and the negatives are read and written; memory vocabulary x dim.
-    Relations: `ContextToVec` projects the neighbors' states too. With ``self_weight`` the word itself is
-    predicted beside its neighbors, which leads from here to what `Ase` averages.
+    Inputs: running text; phrases get no vector, since only single words are neighbors.
+    Cost: for each center, the rows of its window and negatives are read and written; memory vocabulary x dim.
+    Relations: `ContextToVec` also projects the neighbors' states. With ``self_weight`` the word itself is predicted
+    too; the larger it is, the closer the result is to `Ase`.
 
-    Presets: ``paper`` has the equations and the printed settings; the number of centers in a step is not
-    printed. What the authors' code does otherwise is in ``docs/papers.md``. There gradients flow through the
-    attention, which pushes away neighbors that score more than 1 below the mean of their window; ``paper-held``
-    is the same with the weights of attention held constant in each step, and learns.
-    ``fixed``, the default, takes every pair for itself, thins out frequent words as skip-gram does (the
-    teacher still reads whole sentences), centers and whitens states, and predicts the word itself too.
+    Presets: ``paper`` has the equations and the printed settings; the number of centers in a step is not printed.
+    ``docs/papers.md`` lists what the authors' code does differently. In ``paper``, gradients flow through the
+    attention, which pushes away neighbors that score more than 1 below the mean of their window. ``paper-held``
+    holds the attention weights constant in each step, and learns.
+    ``fixed``, the default, treats every pair separately, subsamples frequent words as skip-gram does (the teacher
+    still reads whole sentences), centers and whitens states, and also predicts the word itself.
 
     Example:
         >>> from wordstill import distill
@@ -56,10 +56,10 @@ class BertSkipgram(WindowLearner):
         return self.whitened(states.words(self.config.layer)[centers])
 
     def attention(self) -> dict[str, Tensor]:
-        """Projection and offset, :math:`u = A h + b`, and what the rows were before their lengths were set.
+        """Projection and offset, :math:`u = A h + b`, and the lengths and center needed to restore the trained rows.
 
-        A row of the table, made one long, times its length, plus the center, is the vector v of the equations.
-        Nothing where attention was not learned, or where early stopping has kept the table of an earlier epoch.
+        The vector v of the equations is a unit row of the table times its length, plus the center. Empty if attention
+        was not trained, or if early stopping kept the table of an earlier epoch.
         """
         projection, vectors = self.projection.weights, self.vectors()
         kept = self.best is None or torch.equal(self.best.weights, vectors)

@@ -39,24 +39,24 @@ class ContextToVecConfig(WindowConfig):
     tied: bool = True
     """One projection for both, or one for each (Eq. 4)."""
     around: Annotated[int | None, Range(1, 1_000)] = None
-    """Words to the left and right whose states take part (w'); none takes those that are predicted."""
+    """Words to the left and right whose states are used (w'); none uses the predicted neighbors."""
     divisor: Divisor = "present"
-    """What the sum of the neighbors' states is divided by: those that are there, or 2 w' (Eq. 4), so that words
-    at the ends of a sentence have less of it."""
+    """Divisor of the sum of the neighbors' states: the number of neighbors, or 2 w' (Eq. 4), which makes the mean
+    smaller at the ends of a sentence."""
     nonlinearity: Nonlinearity = "none"
-    """Of that sum (phi); needs ``divisor=window``."""
+    """Nonlinearity applied to that sum (phi); needs ``divisor=window``."""
     semantic: Weight = 1.0
     """Weight of the loss of positives (eta 1)."""
     contextualised: Weight = 0.0
     """Weight of the contextualized loss (eta 2)."""
     contextualised_by: Reading = "query"
-    """What Eq. 6 multiplies V_context with: itself, as "u_i can be directly used as V_context" says, which holds no
-    word and only makes projections long; a third projection of the center's state (Eq. 1), which then predicts the
+    """What Eq. 6 multiplies V_context with: itself, as in "u_i can be directly used as V_context", which involves no
+    word and only makes projections longer; a third projection of the center's state (Eq. 1), which then predicts the
     neighbors; or the static vector of the center (Heuristic 2)."""
     contrastive: Weight = 1.0
     """Weight of the loss of negatives (eta 3)."""
     printed_sign: bool = False
-    """Take Eq. 7 as it is printed: negatives are pushed away without bound."""
+    """Use Eq. 7 as printed: negatives are pushed away without bound."""
     normalized: bool = False
     """Scores are inner products of normalized vectors (section 3.3); the table then starts with random ones."""
 
@@ -73,12 +73,12 @@ class ContextToVecConfig(WindowConfig):
 
     @property
     def by_autograd(self) -> bool:
-        """Whether scores are no plain inner products of one query with rows."""
+        """Whether gradients need autograd, because scores are not inner products of a single query with rows."""
         return self.normalized or self.contextualised_by != "query"
 
 
 class ContextToVec(WindowLearner):
-    r"""Skip-gram whose center is the teacher's state of the word and of the words around it.
+    r"""Skip-gram in which the center combines the teacher's states of the word and of the words around it.
 
     .. math:: u_i = W_1 \lambda_1 o_i + W_2 \lambda_2 \frac{1}{2w'} \sum_{1 \le |k| \le w'} o_{i+k}, \quad
               \eta_1 L_1 + \eta_2 L_2 + \eta_3 L_3
@@ -89,14 +89,14 @@ class ContextToVec(WindowLearner):
     Paper: Zheng et al. 2022, "Using Context-to-Vector with Graph Retrofitting to Improve Word Embeddings",
     Eq. 1-8. The graph retrofitting (Eq. 9-13) is ``wordstill retrofit``.
 
-    Inputs: running text; phrases of several words get no vector, since they are neighbors of nothing.
+    Inputs: running text; phrases get no vector, since only single words are neighbors.
     Cost: as `BertSkipgram`, and one mean over a window for each word.
     Relations: with ``neighbours=0`` it is `BertSkipgram` without attention.
 
-    Presets: ``paper`` sums the neighbors inside one sigmoid, has two projections and all three losses. The
-    printed sign of Eq. 7 has no lower bound, so it is a setting of its own (``printed_sign=true``); weights
-    and batch are not printed. What the authors' code does otherwise is in ``docs/papers.md``. ``fixed``, the
-    default, differs as that of `BertSkipgram` does, and divides by the number of neighbors that are there.
+    Presets: ``paper`` sums the neighbors inside one sigmoid, and has two projections and all three losses. The
+    printed sign of Eq. 7 has no lower bound, so it is a separate setting (``printed_sign=true``); weights and batch
+    are not printed. ``docs/papers.md`` lists what the authors' code does differently. ``fixed``, the default, differs
+    in the same ways as in `BertSkipgram`, and divides by the actual number of neighbors.
 
     Example:
         >>> from wordstill import distill
@@ -110,21 +110,21 @@ class ContextToVec(WindowLearner):
 
     @property
     def parts_of_input(self) -> int:
-        """The word's state for Eq. 1, if it has a projection of its own; one or two for Eq. 4."""
+        """One part for Eq. 1 if it has its own projection, and one or two for Eq. 4."""
         return (self.config.contextualised_by == "projection") + (1 if self.config.tied else 2)
 
     @property
     def is_pairwise(self) -> bool:
-        """Not with other losses or scores either."""
+        """Whether the loss is a sum over pairs, which other losses and scores rule out too."""
         config = self.config
         return super().is_pairwise and not (config.printed_sign or config.contextualised or config.by_autograd)
 
     def pairwise_rule(self) -> PairwiseRule:
-        """With the weights of both losses."""
+        """The rule with the weights of both losses."""
         return replace(super().pairwise_rule(), attraction=self.config.semantic, repulsion=self.config.contrastive)
 
     def window_rule(self) -> WindowRule | None:
-        """With the weights of the three losses."""
+        """The rule with the weights of the three losses."""
         config, rule = self.config, super().window_rule()
         if rule is None or config.printed_sign or config.by_autograd:
             return None
@@ -133,7 +133,7 @@ class ContextToVec(WindowLearner):
         )
 
     def first_rows(self, rows: int, dim: int) -> Tensor:
-        """Zeros, or random vectors where they have to have a direction."""
+        """Zeros, or random vectors if they are normalized."""
         zeros = super().first_rows(rows, dim)
         return zeros.uniform_(-1 / dim, 1 / dim, generator=self._generator()) if self.config.normalized else zeros
 
@@ -146,7 +146,7 @@ class ContextToVec(WindowLearner):
         return torch.cat([words, *parts] if config.contextualised_by == "projection" else parts, dim=1)
 
     def gradients(self, inputs: Tensor, examples: Examples, negatives: Tensor) -> Step:
-        """Loss and gradients of one step; nothing is changed."""
+        """Loss and gradients of one step, without applying it."""
         if not self.config.by_autograd:
             return super().gradients(inputs, examples, negatives)
         drawn = self.drawn_weights(examples, negatives)
@@ -163,7 +163,7 @@ class ContextToVec(WindowLearner):
         return Step(table.grad, used[:, None], ones, projection.grad, loss.detach())
 
     def adjust(self, losses: Losses, negative: Tensor, drawn: Tensor) -> Losses:
-        """Weigh both parts; with the printed sign, let negatives fall without bound."""
+        """Weight both parts of the loss, and apply the printed sign if set."""
         semantic, contrastive = self.config.semantic, self.config.contrastive
         repulsion, slopes = losses.repulsion, losses.negative
         if self.config.printed_sign:
@@ -181,7 +181,7 @@ class ContextToVec(WindowLearner):
         return weight * softplus(-squares).sum(), -2 * weight * torch.sigmoid(-squares) * queries
 
     def _around(self, states: WordStates, centers: Tensor) -> Tensor:
-        """[n, width] the neighbors' states: their mean, or their sum by the size of a full window."""
+        """[n, width] the neighbors' states: their mean, or their sum divided by the size of a full window."""
         config = self.config
         left, right = config.around or config.window, config.around or config.reach
         full = config.divisor == "window"
@@ -200,7 +200,7 @@ class ContextToVec(WindowLearner):
         used: Tensor,
         places: list[Tensor],
     ) -> Tensor:
-        """The loss of a step as a function of the rows that it names [U, dim] and the projection."""
+        """The loss of a step as a function of its rows [U, dim] and the projection."""
         config, width = self.config, self.run.width
         apart = config.contextualised_by == "projection"
         contexts = inputs[:, width:] @ projection[:, width:].T if apart else inputs @ projection.T
@@ -214,6 +214,6 @@ class ContextToVec(WindowLearner):
         return self.adjust(losses, negative, drawn).total + config.contextualised * contextual
 
     def _scores_of(self, queries: Tensor, table: Tensor, used: Tensor, places: Tensor) -> Tensor:
-        """[B, R] scores of rows given by their places among those used, [B, R] or [R] if shared by all."""
+        """[B, R] scores of rows given by their indices among ``used``, [B, R] or [R] if shared by all."""
         scores = queries @ table[places].T if places.dim() == 1 else torch.einsum("bd,brd->br", queries, table[places])
         return scores if self.score_offsets is None else scores + self.score_offsets[used[places]]

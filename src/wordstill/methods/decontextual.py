@@ -102,5 +102,5 @@ class TokenTable(Decontextual):
 
     @property
     def layers(self) -> tuple[int, ...]:
-        """What goes into the model."""
+        """The pseudo-layer of input embeddings."""
         return (INPUT_EMBEDDINGS,)

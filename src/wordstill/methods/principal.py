@@ -29,28 +29,27 @@ class PrincipalConfig(Config):
     layer: int
     """Which layer's states; several (``all``, ``0-6``) give one table for each from the same pass."""
     rank: Annotated[int, Range(1)] = 4
-    """Directions kept for each word while reading; more are more exact and need more memory."""
+    """Directions kept for each word while reading; more are more accurate and take more memory."""
 
 
 class Principal(Method):
-    r"""The first principal component of a word's states, of length one, on the side of their mean.
+    r"""The first principal component of a word's states as a unit vector, with the sign of their mean.
 
     .. math::
         v_w = \pm \arg\max_{\|v\| = 1} \sum_{o \in \mathrm{occurrences}(w)} (v \cdot h_o)^2, \qquad
         v_w \cdot \sum_o h_o \ge 0
 
     Paper: Ethayarajh 2019, "How Contextual are Contextualized Word Representations?". The states are not
-    centered: the direction is to hold what a word's occurrences share.
+    centered, because the direction should represent what a word's occurrences share.
 
     Inputs: running text; words of the vocabulary that never occur in it are read in isolation.
     Cost: one small eigenvalue problem, of size 2 x rank, for each new word of a batch; memory
     (rank + 1) x vocabulary x width float32.
-    Relations: `Ase` with mean pooling is the same where a word's states are alike; this one is pulled less by
-    occurrences that differ from the others.
-    Deviations: the states are seen once, and a word with more than ``rank`` occurrences is summarized by its
-    ``rank`` strongest directions so far. Up to ``rank`` occurrences nothing is lost; beyond, the tests hold
-    the sine of the angle to the exact component below 0.02 for up to 2,000 occurrences. More rank is more
-    exact. The order of the text matters to the same small degree.
+    Relations: similar to `Ase` with mean pooling if a word's states are similar; outliers have less influence.
+    Deviations: states are seen once, and a word with more than ``rank`` occurrences is summarized by its ``rank``
+    strongest directions so far. Up to ``rank`` occurrences the result is exact; for up to 2,000 occurrences, the tests
+    require the sine of the angle to the exact component to be below 0.02. The order of the text matters to the same
+    small degree.
 
     Example:
         >>> from wordstill import distill
@@ -72,7 +71,7 @@ class Principal(Method):
 
     @classmethod
     def check(cls, config: PrincipalConfig, width: int) -> None:
-        """Refuse more directions than there are."""
+        """Refuse a rank above the teacher's width."""
         if config.rank > width:
             raise UsageError(f"principal:rank must be from 1 to {width}, the teacher's width; got {config.rank}.")
 
@@ -81,12 +80,12 @@ class Principal(Method):
         return self.run.unseen
 
     def observe(self, states: WordStates) -> None:
-        """Take in the states of the words of a text."""
+        """Add the states of the words of a text."""
         known = states.known
         self._add(states.word_ids[known], states.words(self.config.layer)[known])
 
     def observe_isolated(self, states: WordStates) -> None:
-        """Take in the states of words that never occur."""
+        """Add the states of words that never occur."""
         known = states.known
         wanted = known[self._is_unseen[states.word_ids[known]]]
         self._add(states.word_ids[wanted], states.words(self.config.layer)[wanted])
@@ -106,11 +105,11 @@ class Principal(Method):
 
 
 class RowSketches:
-    r"""For each row a matrix of few vectors whose products nearly are those of all vectors seen.
+    r"""A low-rank sketch of all vectors seen for each row.
 
     With :math:`A` the vectors seen, as rows, a sketch :math:`B` has ``rank`` rows and
-    :math:`B^\top B \approx A^\top A`: it holds the strongest right singular vectors of what was there
-    before and what came, scaled by their singular values. Up to ``rank`` vectors are kept without loss.
+    :math:`B^\top B \approx A^\top A`: the strongest right singular vectors of the previous sketch and the new vectors,
+    scaled by their singular values. Up to ``rank`` vectors are kept without loss.
 
     Memory: rows x rank x width float32.
     """
@@ -120,14 +119,14 @@ class RowSketches:
         self.sketches = torch.zeros(rows, rank, width, device=device)
 
     def add(self, rows: Tensor, values: Tensor) -> None:
-        """Observe one vector for each named row; a row may be named often."""
+        """Observe one vector for each row in ``rows``; rows may repeat."""
         owners, blocks = _blocks_of(rows, values, self.rank)
         distinct = torch.unique_consecutive(owners)
         owners, order = torch.sort(torch.cat([distinct, owners]), stable=True)
         self.sketches[distinct] = _reduced(owners, torch.cat([self.sketches[distinct], blocks])[order])
 
     def strongest(self, rows: slice) -> Tensor:
-        """[rows, width] the strongest direction times its singular value, on either side."""
+        """[rows, width] the strongest direction times its singular value, with arbitrary sign."""
         return _compressed(self.sketches[rows], 1)[:, 0]
 
     def state_dict(self) -> dict[str, Tensor]:
@@ -143,7 +142,7 @@ class RowSketches:
 
 
 def _blocks_of(rows: Tensor, values: Tensor, size: int) -> tuple[Tensor, Tensor]:
-    """Vectors gathered into blocks of one row each, filled up with zeros: owners [K], blocks [K, size, d]."""
+    """Vectors grouped into zero-padded blocks of the same row: owners [K], blocks [K, size, d]."""
     rows, order = torch.sort(rows, stable=True)
     place = _places(rows)
     first = place % size == 0
@@ -155,7 +154,7 @@ def _blocks_of(rows: Tensor, values: Tensor, size: int) -> tuple[Tensor, Tensor]
 
 
 def _reduced(owners: Tensor, blocks: Tensor) -> Tensor:
-    """[distinct owners, rank, d] one block for each owner, by joining neighbors in pairs again and again."""
+    """[distinct owners, rank, d] one block for each owner, by repeatedly merging pairs of blocks."""
     rank = blocks.shape[1]
     while True:
         place = _places(owners)
@@ -176,7 +175,7 @@ def _compressed(matrices: Tensor, rank: int) -> Tensor:
 
 
 def _places(owners: Tensor) -> Tensor:
-    """For sorted owners, how many of the same stand before each [K]."""
+    """For sorted owners, the rank of each within its group [K]."""
     _, counts = torch.unique_consecutive(owners, return_counts=True)
     starts = torch.cumsum(counts, dim=0) - counts
     return torch.arange(len(owners), device=owners.device) - torch.repeat_interleave(starts, counts)

@@ -1,4 +1,4 @@
-"""``sentence``: word vectors whose plain mean is the teacher's vector of the sentence, in closed form."""
+"""``sentence``: word vectors whose plain mean approximates the teacher's sentence vector, in closed form."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from wordstill.vectors import WordVectors
 
 FIRST_CAPACITY = 1 << 16
 LEAST_SENTENCES = 20
-"""Of a text for a regression."""
+"""Minimum number of sentences for a regression."""
 BYTES_PER_WORD = 8
 BYTES_TO_SORT = 88
-"""For each word: eleven arrays of eight bytes are there at once in `_design`."""
+"""Bytes per word while sorting: `_design` has eleven arrays of eight bytes at a time."""
 MOST_WORDS = 1 << 27
-"""Words whose sentences are kept; a regression on more gains nothing that a paragraph in n does not show."""
+"""Maximum number of words whose sentences are kept; more would not improve the regression noticeably."""
 
 
 class Bags:
@@ -72,7 +72,7 @@ class Bags:
         }
 
     def resize_for(self, state: dict[str, Tensor]) -> None:
-        """Make room for a saved state, which may hold more or less text."""
+        """Resize for a saved state with more or less text."""
         if {"words", "n_sentences"} <= state.keys():
             self.size, self.n_sentences = len(state["words"]), int(state["n_sentences"])
             self._grow(self.size)
@@ -86,7 +86,7 @@ class Bags:
         return BYTES_PER_WORD * min(words, MOST_WORDS)
 
     def memory_to_finish(self, words: int) -> int:
-        """Bytes of the pairs in both orders while the second is sorted, and of the room that they leave free."""
+        """Bytes of the pairs in both orders while they are sorted, including spare capacity."""
         return (BYTES_TO_SORT + BYTES_PER_WORD) * min(words, MOST_WORDS)
 
     def merge(self, other: Accumulator) -> None:
@@ -108,7 +108,7 @@ class Bags:
         self.targets.narrow()
 
     def subtract(self, other: Accumulator) -> None:
-        """Take away the sums, and for each sentence of the other one the last one here with the same words."""
+        """Subtract the sums, and remove for each sentence of the other the last one here with the same words."""
         theirs = other.state_dict()
         self.targets.subtract(other)
         mine = self.state_dict()
@@ -128,7 +128,7 @@ class Bags:
         self.words[: self.size], self.sentences[: self.size] = words, sentences
 
     def forget(self, rows: Tensor) -> None:
-        """Refuse: the words of sentences cannot be made a secret by leaving rare ones out."""
+        """Refuse: sentences would still reveal the text without rare words."""
         raise UsageError("the words of every sentence are kept, from which text can be read")
 
     def _grow(self, size: int) -> None:
@@ -143,9 +143,9 @@ class Bags:
 
 
 def _bag_keys(state: dict[str, Tensor]) -> NDArray[np.uint64]:
-    """[S] a number for the words of each sentence, whatever their order; 0 for a sentence without any."""
+    """[S] an order-independent hash of the words of each sentence; 0 for a sentence without words."""
     words = state["words"].cpu().numpy().astype(np.uint64) + np.uint64(1)
-    # The finalizer of splitmix64, so that a sum of numbers is as good as random.
+    # The finalizer of splitmix64, so that sums of hashes are well distributed.
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
         words = (words ^ (words >> np.uint64(shift))) * np.uint64(factor)
     words ^= words >> np.uint64(31)
@@ -161,13 +161,13 @@ def observe_bags(bags: Bags, states: WordStates, vectors: Tensor, words: int, mo
         bags: Where they are added.
         states: The batch.
         vectors: A vector for each of its sentences [S, width].
-        words: Words of the whole text. Of one with more than ``most_words`` every n-th paragraph is taken.
-        most_words: Words that are kept at most.
+        words: Words of the whole text. If there are more than ``most_words``, only every n-th paragraph is used.
+        most_words: Maximum number of words to keep.
     """
     known = states.known
     every = -(-words // most_words)
     if every > 1:
-        # Chosen by the paragraph's number, so that neither order nor batches matter.
+        # Chosen by the paragraph's index, so that neither order nor batches matter.
         paragraph = states.to_device(states.batch.source_ids)[states.batch.sentence_text[states.word_sentence[known]]]
         known = known[paragraph % every == 0]
     bags.add(states.word_ids[known], states.word_sentence[known], vectors)
@@ -180,12 +180,12 @@ class SentenceConfig(Config):
     layer: int
     """Which layer's states."""
     target: Literal["mean", "first", "last", "own"] = "mean"
-    """What of the teacher is the sentence's vector: the mean of its states, or the state of the first or the
-    last subword, special tokens included; ``own`` is what the model was trained to pool, if it says so."""
+    """The teacher's sentence vector: the mean state, or the state of the first or last subword, including special
+    tokens; ``own`` is the pooling that the model was trained with, if it declares one."""
     strength: Annotated[float, Range(0, 1e9, above=True)] = 0.01
     """How strongly a word is held near its mean state: less for sentences, more (0.3) for single words."""
     state_prior: Prior = 0.5
-    """How many occurrences the guess from the isolated word counts for."""
+    """Weight of the prediction from the isolated word, in occurrences."""
 
 
 class Sentence(Method):
@@ -196,13 +196,12 @@ class Sentence(Method):
 
     .. math:: \min_V \; \sum_s |t_s - V^\top x_s|^2 + \lambda\, |V - V_0|^2
 
-    Rows keep their lengths: they say how much a word matters in a sentence. A plain mean of rows is the
-    sentence vector.
+    Rows keep their lengths, which weight the words of a sentence. A plain mean of rows is the sentence vector.
 
-    Paper: none; model2vec's tokenlearn trains towards a like objective step by step.
+    Paper: none; model2vec's tokenlearn has a similar objective, trained by gradient descent.
 
-    Inputs: running text, and every word of the vocabulary in isolation. Words that never occur get what their
-    isolated state lets one expect. Sentences are what the teacher reads as sentences, whatever the unit.
+    Inputs: running text, and every word of the vocabulary in isolation. Words that never occur get the vector
+    predicted from their isolated state. Sentences are those of the text, even if the teacher reads paragraphs.
     Cost: three tables of vocabulary x width float32, 8 bytes for each word of the text, and about 100 sparse
     products at the end; no sentence vector is stored. Exact, mergeable, no random numbers.
     Relations: with an infinite ``strength`` it is `Ase`, shrunk. `Still` has its rows as one block.
@@ -233,7 +232,7 @@ class Sentence(Method):
         return np.arange(len(self.run.vocabulary), dtype=np.int64)
 
     def observe(self, states: WordStates) -> None:
-        """Add the states of words, and the sentences they stand in."""
+        """Add the states of words and their sentences."""
         known, layer = states.known, self.config.layer
         self.states.add(states.word_ids[known], states.words(layer), known)
         observe_bags(self.bags, states, self._targets(states), self.run.words)

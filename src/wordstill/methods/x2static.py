@@ -1,4 +1,4 @@
-"""``x2static``: word vectors trained to predict the sentences that hold the word."""
+"""``x2static``: word vectors trained to predict the sentences that contain the word."""
 
 from __future__ import annotations
 
@@ -33,20 +33,19 @@ class X2StaticConfig(LearnerConfig):
     subsample: float = 1e-4
     batch: int = 2048
     batch_of: BatchOf = "targets"
-    """What ``batch`` counts; of ``texts``, a step has as many targets as so many texts have on average. No step has
-    more than what is read at once: 2,048 subwords on a CPU, unless the budget is larger."""
+    """What ``batch`` counts; with ``texts``, a step has as many targets as that many texts have on average. A step
+    never exceeds a teacher batch: 2,048 subwords on a CPU, unless the budget is larger."""
     averaged: Averaged = "subwords"
     """Whether a context is the mean of a sentence's subwords or of its words."""
     leave_out: bool = False
     """Leave the target's own states out of its context."""
     masked: Annotated[int, Range(0, 1_000)] = 0
-    """Let the teacher read each text so many times with one word masked, another one each time; these are the
-    targets. 0 reads the text once, with nothing masked, for all its targets."""
+    """How many times the teacher reads each text with one word masked, a different target each time. 0 reads the text
+    once, unmasked, for all targets."""
     whiten: Annotated[float | None, Range(0, 1)] = 0.5
-    """Center contexts and multiply them by this power of their inverse covariance; none leaves them as they
-    are."""
+    """Center contexts and multiply them by this power of their inverse covariance; none leaves them unchanged."""
     start: Start = "zeros"
-    """The table at the start: zeros, or uniform within 1 / width of zero."""
+    """Initial table: zeros, or uniform within 1 / width of zero."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -74,7 +73,7 @@ PAPER: Mapping[str, Any] = {
 
 
 class X2Static(Learner):
-    r"""A word's vector has high scores with the sentences that hold the word, low ones with others.
+    r"""Word vectors trained to score high with the sentences that contain the word, and low with others.
 
     .. math:: \sum_{S} \sum_{t \in S} \log(1 + e^{-u_t \cdot c}) + \sum_{n \in N} \log(1 + e^{u_n \cdot c}),
               \quad c = \frac{1}{|S|} \sum_{i \in S} h_i
@@ -83,22 +82,21 @@ class X2Static(Learner):
     Eq. 1, 3 and 4. Whether the teacher reads sentences (Eq. 3) or paragraphs (Eq. 4) is a setting of the run
     (``--read``).
 
-    Inputs: running text. Words that never were a target are left out.
-    Cost: for each target 1 + negatives rows are read and written; memory vocabulary x width float32, thrice
+    Inputs: running text. Words that were never a target are left out.
+    Cost: for each target, 1 + negatives rows are read and written; memory vocabulary x width float32, three times
     that with Adam.
     Relations: `Still` has the mean context in closed form, beside the word's own states. `BertSkipgram` and
     `ContextToVec` predict neighbors from a word's state instead of a word from its sentence.
 
-    ``masked=n`` takes the better pair that section 3.1 names and rejects for its cost: the context of a target in
-    which the target is masked. It is sampled: n readings of the text, apart from that of other methods, give n
-    targets of each sentence (or paragraph); a sentence of k words would take k readings for all of them. Every
-    subword of the target is masked.
+    ``masked=n`` uses contexts in which the target is masked, which section 3.1 calls better but too expensive. Targets
+    are sampled: n extra passes over the text give n targets in each sentence (or paragraph), whereas all k words of a
+    sentence would take k passes. Every subword of the target is masked.
 
-    Presets: ``paper`` has the equations and Table 1; what it leaves open (the noise) is as in the authors'
-    code, whose other deviations from the paper ``docs/papers.md`` lists.
-    ``fixed``, the default, draws negatives as often as the word is a target, masks those that are the target,
-    starts from zeros, and takes steps in centered, whitened contexts: there a few steps go where the closed
-    form points, while in raw ones they mostly learn the direction that all contexts share.
+    Presets: ``paper`` has the equations and Table 1; what the paper leaves open (the noise) is as in the authors'
+    code. ``docs/papers.md`` lists the code's other deviations from the paper.
+    ``fixed``, the default, draws negatives in proportion to how often a word is a target, masks negatives that equal
+    the target, starts from zeros, and takes steps in centered, whitened contexts. There a few steps approach the
+    closed form, whereas with raw contexts they mostly learn the direction that all contexts share.
 
     Example:
         >>> from wordstill import distill
@@ -114,7 +112,7 @@ class X2Static(Learner):
         super().__init__(config, run)
         if config.masked:
             self.masked_readings, self.masked_keep = config.masked, self.sampler.keep
-            # Of the targets that subsampling leaves, only so many of each text are learned from.
+            # Of the targets that subsampling keeps, at most so many of each text are used.
             left = float(self.sampler.expected_positives.sum())
             self.sampler.expected_positives *= min(1.0, config.masked * run.texts / max(left, 1.0))
         initial = torch.zeros(len(run.vocabulary), run.width, device=run.device)
@@ -130,7 +128,7 @@ class X2Static(Learner):
         self.kernel_step = None if step is None else self.replayed(step, self.step_size)
 
     def steps(self, states: WordStates, generator: torch.Generator) -> Iterator[int]:
-        """Learn from the kept targets of a batch, in random order."""
+        """Train on the targets of a batch that subsampling keeps, in random order."""
         masked = states.batch.masked
         chosen = self._targets(states.batch.host_word_ids) if masked is None else self.host_rng().permutation(masked)
         targets = states.to_device(chosen)
@@ -145,17 +143,17 @@ class X2Static(Learner):
             yield len(chosen)
 
     def vectors(self) -> Tensor:
-        """The table, in whitened axes if contexts are whitened."""
+        """The table, in the whitened space if contexts are whitened."""
         return self.rows.weights
 
     def _targets(self, ids: NDArray[np.integer]) -> NDArray[np.int64]:
-        """Numbers of the words of a batch [W] that are kept as targets, in random order; on the host."""
+        """Indices of the words of a batch [W] that are kept as targets, in random order; on the host."""
         rng, known = self.host_rng(), np.flatnonzero(ids >= 0)
         kept = known[self.sampler.kept(ids[known], rng)]
         return rng.permutation(kept)
 
     def learn(self, queries: Tensor, words: Tensor, negatives: Tensor) -> None:
-        """Take one step for some queries, their words and negatives."""
+        """Take a step on queries, their words and negatives."""
         if self.kernel_step is not None:
             self.kernel_step(queries, words, negatives)
             return
@@ -179,9 +177,9 @@ class X2Static(Learner):
 
 
 def sentence_contexts(states: WordStates, words: Tensor, layer: int, averaged: Averaged, *, leave_out: bool) -> Tensor:
-    """[n, d] contexts of words, given by their numbers in the batch [n].
+    """[n, d] contexts of words, given by their indices in the batch [n].
 
-    A context without the word itself is zeros where nothing is left.
+    With ``leave_out``, the context of a word alone in its sentence is zeros.
     """
     if averaged == "words":
         everything = len(states.word_ids)
