@@ -261,8 +261,9 @@ def _why_no_test(
     """Why folds cannot be exchanged between the groups; None if they can."""
     for name, own in zip(names, (first, ~first)):
         if own.sum() < GROUP_FOLDS:
-            text = f"{int(folds.sizes[chosen[own]].sum()):,} words in {int(own.sum())} folds"
-            return f"the group {name!r} is too small for a p-value ({text}, at least {GROUP_FOLDS} are needed)"
+            words = int(folds.sizes[chosen[own]].sum())
+            text = f"{words:,} words fill {int(own.sum())} of at least {GROUP_FOLDS} folds"
+            return f"the group {name!r} is too small for a p-value: {text}"
     means = [float(folds.sizes[chosen[own]].mean()) for own in (first, ~first)]
     if max(means) > UNEQUAL * min(means):
         return (
