@@ -9,6 +9,7 @@ import pytest
 
 from wordstill.corpus import Corpus, PrepareConfig, prepare
 from wordstill.corpus.config import Grouping, in_order
+from wordstill.corpus.preparation import open_or_prepare
 from wordstill.errors import DataError, UsageError
 
 ROWS = [
@@ -163,6 +164,14 @@ def test_groups_that_are_not_there_are_refused(
 def test_one_group_is_warned_of(tmp_path: Path) -> None:
     with pytest.warns(UserWarning, match="All paragraphs are in one group"):
         prepare([write_rows(tmp_path / "a.jsonl")], tmp_path / "store", PrepareConfig(group="folder"), workers=1)
+
+
+def test_a_prepared_text_keeps_its_groups(tmp_path: Path) -> None:
+    store = prepare([write_rows(tmp_path / "a.jsonl")], tmp_path / "s", PrepareConfig(group="year"), workers=1).path
+    for group in (None, "year"):
+        assert open_or_prepare(store, PrepareConfig(group=group), tmp_path, progress=False).groups is not None
+    with pytest.raises(UsageError, match=r"prepared with group 'year', which .* --group year --bins decade --out"):
+        open_or_prepare(store, PrepareConfig(group="year", bins="decade"), tmp_path, progress=False)
 
 
 def test_as_many_groups_as_documents_are_warned_of(tmp_path: Path) -> None:

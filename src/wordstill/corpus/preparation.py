@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import warnings
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
@@ -119,6 +120,7 @@ def open_or_prepare(
     """
     paths = as_list(inputs)
     if is_one_store(paths):
+        _refuse_other_groups(Corpus.open(paths[0]), config)
         return Corpus.open(paths[0], verify=True)
     store = work / STORE
     note_text(paths, config, work, remedy)
@@ -130,6 +132,20 @@ def open_or_prepare(
             f"-, or {remedy}."
         )
     return Corpus.open(store, verify=True)
+
+
+def _refuse_other_groups(corpus: Corpus, config: PrepareConfig) -> None:
+    """Raise if the groups that a run asks for are not those of its prepared text."""
+    origins = corpus.meta.get("origins") or {}
+    asked, there = ((of.get("group"), of.get("bins")) for of in (asdict(config), origins))
+    if asked[0] is None or asked == there:
+        return
+    shown = " and ".join(f"{name} {value!r}" for name, value in zip(("group", "bins"), there) if value is not None)
+    raise UsageError(
+        f"{corpus.path} was prepared with {shown or 'no group'}, which --group does not change. Leave it out (group=), "
+        f"or prepare the text again: wordstill prepare TEXT --group {shlex.quote(asked[0])}"
+        f"{f' --bins {asked[1]}' if asked[1] else ''} --out STORE"
+    )
 
 
 def note_text(paths: Sequence[str | Path], config: PrepareConfig, work: Path, remedy: str = START_ANEW) -> None:
