@@ -89,19 +89,21 @@ class _Design(NamedTuple):
 
 def _design(bags: Bags, rows: int) -> _Design:
     words, sentences = bags.words[: bags.size].long(), bags.sentences[: bags.size].long()
-    lengths = occurrences(sentences, bags.n_sentences).clamp(min=1)
-    share = 1.0 / lengths.double()
-    diagonal = torch.zeros(rows, dtype=torch.float64, device=words.device).index_add_(0, words, share[sentences] ** 2)
-    by_sentence, by_word = torch.argsort(sentences, stable=True), torch.argsort(words, stable=True)
-    return _Design(
-        _sparse(sentences[by_sentence], words[by_sentence], share[sentences[by_sentence]], bags.n_sentences, rows),
-        _sparse(words[by_word], sentences[by_word], share[sentences[by_word]], rows, bags.n_sentences),
-        diagonal,
-    )
+    lengths = occurrences(sentences, bags.n_sentences).double()
+    # A word that is repeated in a sentence is one entry.
+    pairs, times = torch.unique(sentences * rows + words, return_counts=True)
+    sentences, words = pairs // rows, pairs % rows
+    share = times / lengths[sentences]
+    del pairs, times
+    diagonal = torch.zeros(rows, dtype=torch.float64, device=words.device).index_add_(0, words, share**2)
+    words_of = _sparse(sentences, words, share, bags.n_sentences, rows)
+    by_word = torch.argsort(words, stable=True)
+    sentences_of = _sparse(words[by_word], sentences[by_word], share[by_word], rows, bags.n_sentences)
+    return _Design(words_of, sentences_of, diagonal)
 
 
 def _sparse(rows: Tensor, columns: Tensor, values: Tensor, height: int, width: int) -> Tensor:
-    """A matrix of numbers whose rows are sorted; a number that stands twice counts twice."""
+    """A matrix of numbers whose rows are sorted."""
     starts = torch.zeros(height + 1, dtype=torch.int64, device=rows.device)
     torch.cumsum(occurrences(rows, height), dim=0, out=starts[1:])
     with warnings.catch_warnings():
