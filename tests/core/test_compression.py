@@ -27,7 +27,7 @@ KINDS = {
     ".zst": (zstandard.compress, lambda data: zstandard.ZstdDecompressor().decompressobj().decompress(data)),
 }
 FILES = ("table.txt", "table.vec", "table.glove.txt", "table.bin")
-GLOVE = formats.by_name("glove-text")
+GLOVE = formats.FORMATS.find("glove-text")
 every_kind = pytest.mark.parametrize("end", KINDS)
 
 

@@ -31,7 +31,7 @@ REPAIRS = {
 @pytest.mark.parametrize("block", [5, 8 << 20])
 def test_text(tmp_path, content, words, message, block):
     (tmp_path / "x.txt").write_bytes(content)
-    read = formats.by_name("word2vec-text").read
+    read = formats.FORMATS.find("word2vec-text").read
     with pytest.raises(FormatError):
         read(tmp_path / "x.txt", ReadOptions(block_bytes=block))
     with warnings.catch_warnings(record=True) as told:
@@ -118,7 +118,7 @@ def test_the_first_rows_alone(tmp_path, file, first):
 
 def test_what_comes_after_the_first_rows_is_not_looked_at(tmp_path):
     (tmp_path / "x.txt").write_text("9 2\na 1 2\nb 3 4\nc 5\nd 6 7\n")
-    known = formats.by_name("word2vec-text")
+    known = formats.FORMATS.find("word2vec-text")
     assert known.read(tmp_path / "x.txt", ReadOptions(first=1, block_bytes=8)).words == ("a",)
 
 

@@ -141,7 +141,7 @@ def test_every_format_has_a_case():
 
 @every_case
 def test_the_table_of_formats_says_what_is_true(case):
-    known = formats.by_name(case.format)
+    known = formats.FORMATS.find(case.format)
     assert (known.float16, known.streamed) == (case.float16, case.streamed)
     assert known.records == case.counts == case.provenance
     assert known.read is not None

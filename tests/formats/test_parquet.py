@@ -78,7 +78,7 @@ def test_a_bomb_of_equal_rows_is_refused(tmp_path):
     assert (tmp_path / "x.parquet").stat().st_size < 20_000
     options = ReadOptions(limits=Limits(free_bytes=1 << 16))
     with pytest.raises(FormatError, match="unpack to more than"):
-        formats.by_name("parquet").read(tmp_path / "x.parquet", options)
+        formats.FORMATS.find("parquet").read(tmp_path / "x.parquet", options)
 
 
 def test_a_bomb_of_long_lists_is_refused(tmp_path):
@@ -89,4 +89,4 @@ def test_a_bomb_of_long_lists_is_refused(tmp_path):
     assert (tmp_path / "x.parquet").stat().st_size < 20_000
     options = ReadOptions(limits=Limits(free_bytes=1 << 16))
     with pytest.raises(FormatError, match="unpack to more than"):
-        formats.by_name("parquet").read(tmp_path / "x.parquet", options)
+        formats.FORMATS.find("parquet").read(tmp_path / "x.parquet", options)

@@ -17,7 +17,7 @@ BOTH = ("word2vec-text", "glove-text")
 def read(tmp_path, content, name=None, options=STRICT):
     path = tmp_path / "vectors.txt"
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    known = formats.recognize(path) if name is None else formats.by_name(name)
+    known = formats.recognize(path) if name is None else formats.FORMATS.find(name)
     return known.read(path, options)
 
 
@@ -196,7 +196,7 @@ def test_memory_stays_near_the_matrix(tmp_path):
     matrix_bytes = rows * dim * 4
     tracemalloc.start()
     try:
-        formats.by_name("glove-text").read(path, ReadOptions(block_bytes=1 << 18))
+        formats.FORMATS.find("glove-text").read(path, ReadOptions(block_bytes=1 << 18))
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()

@@ -27,7 +27,7 @@ def good(vectors, tmp_path):
 def read(tmp_path, content, name="word2vec-binary", options=STRICT):
     path = tmp_path / "vectors.bin"
     path.write_bytes(content)
-    known = formats.recognize(path) if name is None else formats.by_name(name)
+    known = formats.recognize(path) if name is None else formats.FORMATS.find(name)
     return known.read(path, options)
 
 

@@ -1,4 +1,4 @@
-"""Files of word vectors: one module per format, and the table of them."""
+"""File formats of word vectors: one module per format, and the registry."""
 
 from __future__ import annotations
 
@@ -51,11 +51,11 @@ FORMATS: Registry[Format] = Registry(
     Format,
     instances=True,
 )
-"""Tried in this order on reading, so what is recognized for sure stands before what is guessed."""
+"""Formats in the order in which they are tried on reading: those that are recognized with certainty come first."""
 
 FLOATS: dict[str, Float] = {"f32": np.float32, "f16": np.float16}
 DTYPES = (*FLOATS, "i8")
-"""Types that numbers can be written as: float32, float16, and int8 with a scale for each row."""
+"""Number types for writing: float32, float16, and int8 with a scale for each row."""
 
 
 def read(
@@ -71,8 +71,8 @@ def read(
     Args:
         path: A file or folder, or its address in an object store.
         format: The name of a format, or None to recognize it by its content.
-        repair: Skip what is wrong and warn, instead of raising an error: repeated words, rows with NaN, infinity or
-            the wrong length, a missing end, a wrong header.
+        repair: Skip broken parts with a warning instead of raising an error: repeated words, rows with NaN, infinity
+            or the wrong length, a truncated end, a wrong header.
         progress: Show a bar while a file is read from start to end.
         first: Stop after this many rows, in formats without counts that are read from start to end; others are read
             whole, since the most frequent words may be anywhere.
@@ -80,7 +80,7 @@ def read(
     path = local_copy(os.fspath(path))
     options = ReadOptions(repair=repair, progress=progress, first=first)
     with reading(path, FormatError):
-        chosen = by_name(format) if format is not None else recognize(path)
+        chosen = FORMATS.find(format) if format is not None else recognize(path)
         if chosen.read is None:
             raise UsageError(f"The format {chosen.name!r} can be written but not read.")
         vectors = chosen.read(path, options)
@@ -120,7 +120,7 @@ def write(
 
 def check_target(path: Path, format: str | None = None, *, overwrite: bool = False, dtype: str | None = None) -> Format:
     """The format that `write` would use with these arguments, or the error that it would raise."""
-    chosen = by_name(format) if format is not None else by_suffix(path)
+    chosen = FORMATS.find(format) if format is not None else by_suffix(path)
     _writer(chosen, dtype)
     path = Output.at(path, overwrite=overwrite).path
     refuse_existing(path, overwrite=overwrite)
@@ -129,13 +129,8 @@ def check_target(path: Path, format: str | None = None, *, overwrite: bool = Fal
     return chosen
 
 
-def by_name(name: str) -> Format:
-    """The format of this name."""
-    return FORMATS.find(name)
-
-
 def by_suffix(path: Path) -> Format:
-    """The format for writing to this name: the one with the longest suffix that fits."""
+    """The format for writing to a path: the one with the longest matching suffix."""
     for rows in (FORMATS.built_in, FORMATS):
         fitting = [
             (len(suffix), known)
@@ -153,8 +148,8 @@ def by_suffix(path: Path) -> Format:
 
 
 def recognize(path: Path) -> Format:
-    """The format of what is at a path, by its content."""
-    # Plug-ins are not imported for a path that is not there: its error is the one to report.
+    """The format of a file or folder, by its content."""
+    # Plug-ins are not imported if the path does not exist, so that this is the reported error.
     rows = FORMATS if path.exists() else FORMATS.built_in
     with reading(path, FormatError):
         for known in rows.values():
@@ -169,7 +164,7 @@ def recognize(path: Path) -> Format:
 
 
 def _writer(chosen: Format, dtype: str | None) -> Callable[[WordVectors, Path], None]:
-    """What writes this format with this type of numbers."""
+    """The function that writes a format with a number type."""
     if chosen.write is None:
         raise UsageError(f"The format {chosen.name!r} can be read but not written.")
     if dtype is None or dtype == "f32":

@@ -1,21 +1,20 @@
-"""The project's own folder: a memory-mapped matrix with counts, the words, their origin, and a card to read.
+"""Wordstill's own folder: a memory-mapped matrix with counts, the words, provenance, and a model card.
 
-    vectors.safetensors   "vectors" (rows, dim) float32, float16 or int8; with int8 "scales" (rows) float32,
-                          which the rows are multiplied by; "counts" (rows) int64 if they are known.
+    vectors.safetensors   "vectors" (rows, dim) float32, float16 or int8; for int8 also "scales" (rows) float32, by
+                          which rows are multiplied; "counts" (rows) int64 if known.
                           Schema 2, "pq" (see `ProductRows`): "codes" (rows, parts) uint8, "codebooks" (256, dim)
                           and "lengths" (rows, or 1) float16 or float32, "columns" (dim) int32; "counts" int32
-                          where they fit
+                          if they fit
     words.txt             UTF-8, a word per line; line feed, carriage return and backslash are escaped
-    subwords.safetensors  vectors for words outside the table, if it came with them: "rows" (hashes, dim), or the
-                          arrays of `NgramVectors`; kind and settings are metadata
-    occurrences.safetensors  a sample of the words' occurrences, if one was kept: the arrays of `Occurrences`; the
-                          layer is metadata
-    folds.safetensors     rows for parts of the text, if they were kept: the arrays of `Folds`; names are metadata
+    subwords.safetensors  subword vectors, if the table has any: "rows" (hashes, dim), or the arrays of
+                          `NgramVectors`; kind and settings are metadata
+    occurrences.safetensors  a sample of the words' occurrences, if kept: the arrays of `Occurrences`; the layer is
+                          metadata
+    folds.safetensors     vectors for folds of the text, if kept: the arrays of `Folds`; names are metadata
     config.json           version, sizes, provenance, and the SHA-256 of the files above and of itself
     README.md             a model card made from the provenance; it may be edited freely
 
-The same table gives the same bytes. Opening reads the words and not the matrix; int8 and codes are decoded where
-rows are asked for.
+Writing is deterministic. Opening reads the words but not the matrix; int8 and codes are decoded on access.
 """
 
 from __future__ import annotations
@@ -60,17 +59,17 @@ SUBWORD_ARRAYS = ("rows", "keys", "places", "origin")
 SUBWORD_LIMITS = {**LARGEST, "buckets": 2**31 - 1}
 COMPRESSED: dict[str, type[Int8Rows] | type[ProductRows]] = {"int8": Int8Rows, "pq": ProductRows}
 SCHEMAS = {"float32": 1, "float16": 1, "int8": 1, "pq": 2}
-"""By the kind of numbers, so that older versions still read what they can."""
+"""Schema by number type, so that older versions can still read the types that they know."""
 TENSORS, WORDS, CONFIG, CARD = "vectors.safetensors", "words.txt", "config.json", "README.md"
 MAPS = ("map-tsne.safetensors", "map-umap.safetensors")
-"""Maps that `wordstill explore` keeps in the folder; they go with the table when it is replaced."""
+"""Maps that `wordstill explore` caches in the folder; they are removed when the table is replaced."""
 ATTENTION = "attention.safetensors"
-"""The projection of a method that learnt attention, for `wordstill plot attention`; it goes with the table too."""
+"""The projection of a method with trained attention, for `wordstill plot attention`; removed with the table too."""
 HASHED = (TENSORS, WORDS)
 MOST_AT_ONCE = 4
-"""Tables that are written at the same time: checksums and the disk hold up each by itself."""
+"""Number of tables written at the same time, since each has to wait for checksums and the disk."""
 SUMS = "sums.safetensors"
-"""The sums behind a table, kept on request, so that text can be added to it later."""
+"""The sums behind a table, kept on request, so that text can be added later."""
 REPLACEABLE = {TENSORS, WORDS, CONFIG, CARD, SUBWORDS, FOLDS, ATTENTION, OCCURRENCES, *MAPS, SUMS, "evaluation.json"}
 """Files of a result; a folder with any other file is never overwritten."""
 
@@ -83,9 +82,9 @@ FIELDS = {"rows": int, "dim": int, "dtype": str, "counts": bool, "provenance": d
 
 
 def read(path: Path, options: ReadOptions = STRICT, *, verify: bool = False) -> WordVectors:
-    """Open the folder, after comparing the words with their SHA-256.
+    """Open the folder, after verifying the SHA-256 of the words.
 
-    The numbers are compared when all of them are used for the first time, or at once with ``verify``.
+    The matrix is verified when it is first used as a whole, or at once with ``verify``.
     """
     if path.is_file():
         raise not_this(path, head(path), "a folder with vectors")
@@ -103,7 +102,7 @@ def read(path: Path, options: ReadOptions = STRICT, *, verify: bool = False) -> 
     provenance = config["provenance"]
     recorded = hashlib.sha256(data).hexdigest() == config["sha256"].get(WORDS)
     if recorded and not options.repair:
-        # These are the words that we wrote, each once: their index can wait until someone asks.
+        # We wrote these words, so they are distinct, and their index can be built on first use.
         try:
             table = WordVectors(words, matrix, counts=counts, provenance=provenance, subwords=subwords, distinct=True)
         except WordstillError as error:
@@ -123,7 +122,7 @@ def read(path: Path, options: ReadOptions = STRICT, *, verify: bool = False) -> 
 
 
 def write(vectors: WordVectors, path: Path) -> None:
-    """Write the folder; one that holds anything but a table of ours is not replaced."""
+    """Write the folder; a folder with anything but a wordstill table is not replaced."""
     if vectors.compressed is not None:
         _write(vectors, path, vectors.compressed.arrays, vectors.storage)
     else:
@@ -131,13 +130,13 @@ def write(vectors: WordVectors, path: Path) -> None:
 
 
 def write_int8(vectors: WordVectors, path: Path) -> None:
-    """Write the folder with int8 numbers and their scales, a quarter of the size of float32."""
+    """Write the folder as int8 with scales, a quarter of the size of float32."""
     rows = quantize(vectors)
     _write(vectors, path, rows.arrays, rows.kind)
 
 
 def recognizes(path: Path) -> bool:
-    """Whether the folder has one of the files that only ours have."""
+    """Whether the folder has one of the files that only this format has."""
     return path.is_dir() and any((path / name).is_file() for name in HASHED)
 
 
@@ -183,14 +182,14 @@ def write_artifacts(
     overwrite: bool = False,
     beside: Callable[[str, Path], None] | None = None,
 ) -> None:
-    """Write one table as ``out``, or several into folders of it, with their attention; all of them or none.
+    """Write one table to ``out``, or several to its subfolders, with their attention; all of them or none.
 
-    What else belongs to a table is put into its folder by ``beside``, which gets label and folder. A few tables are
-    written at a time.
+    ``beside``, called with label and folder, adds further files to a table's folder. Several tables are written at the
+    same time.
     """
 
     def write(label: str) -> None:
-        # The format is named, because the suffix of an output such as vectors.v2 could name another one.
+        # The format is given, because the suffix of an output such as vectors.v2 could imply another one.
         place = place_of(label, tables, folder)
         tables[label].save(place, ARTIFACT.name, overwrite=True)
         if weights := (attention or {}).get(label):
@@ -204,18 +203,18 @@ def write_artifacts(
 
 
 def read_artifacts(out: Path) -> dict[str, WordVectors]:
-    """The tables that `write_artifacts` has written, by the names of their folders."""
+    """The tables that `write_artifacts` wrote, by folder name."""
     folders = [out, *sorted(path for path in out.iterdir() if path.is_dir())] if out.is_dir() else []
     return {path.name: WordVectors.load(path, ARTIFACT.name) for path in folders if (path / CONFIG).is_file()}
 
 
 def place_of(label: str, tables: Collection[str], folder: Path) -> Path:
-    """Where one of the tables is in an output."""
+    """The folder of a table in an output."""
     return folder if len(tables) == 1 else folder / label
 
 
 def _config(path: Path, options: ReadOptions) -> dict[str, Any]:
-    """The settings, with the right types; tables of earlier versions have no checksum of them."""
+    """The validated content of config.json, which has no checksum in tables of earlier versions."""
     config = read_object(path)
     if config.get("format") != "wordstill":
         raise FormatError(f'{path} does not say "format": "wordstill".')
@@ -256,7 +255,7 @@ def _changed(path: Path, config: dict[str, Any]) -> FormatError:
 
 
 def _arrays(path: Path, config: dict[str, Any]) -> tuple[Matrix | CompressedRows, NDArray[np.int64] | None]:
-    """The memory-mapped matrix or compressed rows, and the counts, of the sizes the settings say."""
+    """The memory-mapped matrix or compressed rows, and the counts, with the sizes in config.json."""
     tensors, _ = map_tensors(path)
     dtype, shape = config["dtype"], (config["rows"], config["dim"])
     got = {name: f"{tensor.dtype} {tensor.shape}" for name, tensor in sorted(tensors.items())}
@@ -311,7 +310,7 @@ def _written(word: str, row: int) -> bytes:
 
 
 def _write_subwords(folder: Path, vectors: WordVectors) -> None:
-    """Write the rows and settings."""
+    """Write the subword vectors and their settings."""
     for kind, made in KINDS.items():
         if isinstance(vectors.subwords, made):
             parts = {field.name: getattr(vectors.subwords, field.name) for field in fields(made)}
@@ -322,7 +321,7 @@ def _write_subwords(folder: Path, vectors: WordVectors) -> None:
 
 
 def _read_occurrences(path: Path, config: dict[str, Any]) -> Occurrences:
-    """Memory-map the states; the file is compared with its SHA-256 when they are used."""
+    """Memory-map the states; the file is verified when they are first used."""
     tensors, metadata = map_tensors(path)
     layer = metadata.get("layer", "")
     try:
@@ -336,7 +335,7 @@ def _read_occurrences(path: Path, config: dict[str, Any]) -> Occurrences:
 
 
 def _read_subwords(path: Path, dim: int) -> SubwordVectors:
-    """Memory-map the rows; they must be as long as the vectors."""
+    """Memory-map the rows, which must have the dimension of the vectors."""
     tensors, metadata = map_tensors(path)
     made = KINDS.get(metadata.get("kind", ""))
     settings = parse_object(metadata.get("settings", "{}"), f"{path}: the settings")
@@ -369,7 +368,7 @@ def _write_folds(folder: Path, vectors: WordVectors) -> None:
 
 
 def _read_folds(path: Path, config: dict[str, Any]) -> Folds:
-    """Memory-map the rows of parts of the text; they must fit the table."""
+    """Memory-map the vectors of folds, which must fit the table."""
     tensors, metadata = map_tensors(path)
     expected = {field.name for field in fields(Folds)} - set(FOLD_NAMES)
     rows = tensors.get("rows")

@@ -1,4 +1,4 @@
-"""What a format of vectors is, and what every reader needs: options, first bytes, and the table it makes."""
+"""The interface of a format, and helpers for readers: options, detection by first bytes, and validation of tables."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from wordstill.vectors.table import WordVectors
 Float: TypeAlias = type[np.float32] | type[np.float16]
 
 LINE_BYTES = 64 << 20
-"""Room for a word and some millions of numbers; what is longer is no line of vectors."""
+"""Maximum length of a line: room for a word and several million numbers."""
 FINITE_BLOCK = 1 << 22
-"""Numbers that are looked through for NaN at once."""
+"""Numbers checked for NaN at a time."""
 HEAD_BYTES = 1 << 20
 
-# A dimension above a million, or rows beyond 15 digits, is no header that anyone wrote on purpose.
+# No real header has a dimension above a million, or a number of rows with more than 15 digits.
 HEADER = re.compile(rb"([0-9]{1,15})[ \t]+([1-9][0-9]{0,6})[ \t]*\r?\n?")
 
 KINDS: tuple[tuple[bytes, str], ...] = (
@@ -54,22 +54,22 @@ ADVICE = {
 
 @dataclass(frozen=True)
 class ReadOptions:
-    """How one file is read, and the repairs that were made."""
+    """Options for reading a file, and a record of repairs."""
 
     repair: bool = False
-    """Leave out what is wrong and warn of it, where the rest of the file can be told from it."""
+    """Leave out broken parts with a warning, if the rest of the file can be read."""
 
     progress: bool = False
-    """Show a bar of the bytes that were read."""
+    """Show a progress bar."""
 
     first: int | None = None
-    """Stop after so many rows, in formats without counts that are read from the start."""
+    """Stop after this many rows, in formats without counts that are read sequentially."""
 
     block_bytes: int = 8 << 20
-    """Read at once, in formats that are read block by block."""
+    """Size of a block, in formats that are read block by block."""
 
     limits: Limits = field(default_factory=lambda: Limits.chosen(line_bytes=LINE_BYTES))
-    """What reading may cost."""
+    """Limits of memory and size."""
 
     _repairs: dict[str, tuple[int, FormatError]] = field(default_factory=dict, repr=False)
 
@@ -78,77 +78,77 @@ class ReadOptions:
         return open_bytes(path, error=FormatError, limits=self.limits, progress=self.progress)
 
     def line_blocks(self, handle: ByteReader, path: Path) -> Iterator[list[bytes]]:
-        """The lines of a file in lists, without their line feeds."""
+        """Lists of lines of a file, without line feeds."""
         return line_blocks(handle, path, error=FormatError, block_bytes=self.block_bytes, limits=self.limits)
 
     def enough(self, rows: int) -> bool:
-        """Whether so many rows are all that were asked for."""
+        """Whether this many rows are enough for ``first``."""
         return self.first is not None and rows >= self.first
 
     def fault(self, repaired: str, error: FormatError) -> None:
-        """Raise the error; or, with repairs, note it under the words that say what was done about it."""
+        """Raise the error or, with ``repair``, record it under a description of the repair."""
         if not self.repair:
             raise error
         count, first = self._repairs.get(repaired, (0, error))
         self._repairs[repaired] = count + 1, first
 
     def report(self) -> None:
-        """Warn of each kind of repair, with its number and the first error that it stands for."""
+        """Warn about each kind of repair, with its count and the first error."""
         for repaired, (count, error) in self._repairs.items():
             warnings.warn(f"Repaired, {repaired} ({count:,}): {error}", UserWarning, stacklevel=3)
 
 
 STRICT = ReadOptions()
-"""Every fault is an error."""
+"""Options without repair."""
 
 
 @dataclass(frozen=True)
 class Format:
-    """One row of the table of formats."""
+    """A format of word vectors: how to recognize, read and write it, and what it stores."""
 
     name: str
     suffixes: tuple[str, ...] = ()
-    """Ends of a file's name that choose this format for writing; "" is a name without any suffix."""
+    """File name suffixes that choose this format for writing; "" is a name without a suffix."""
 
     read: Callable[[Path, ReadOptions], WordVectors] | None = None
-    """Read a table, or None for a format that is only written."""
+    """Reads a table; None for a format that is only written."""
 
     write: Callable[[WordVectors, Path], None] | None = None
-    """Write a table over whatever is at the path, or None for a format that is only read."""
+    """Writes a table, replacing what is at the path; None for a format that is only read."""
 
     recognizes: Callable[[Path], bool] = lambda _: False
-    """Whether a path looks like this format, from its first bytes: cheap, and bad content is no error."""
+    """Whether a path looks like this format, from its first bytes; cheap, and raises no error for bad content."""
 
     folder: bool = False
     """Whether the format is a folder rather than a file."""
 
     streamed: bool = False
-    """Whether it is a file read from start to end, which may be compressed."""
+    """Whether it is a file that is read sequentially and may be compressed."""
 
     records: bool = False
-    """Whether counts and provenance are kept."""
+    """Whether counts and provenance are stored."""
 
     counts: bool = False
-    """Whether counts are kept, in a format that keeps no provenance."""
+    """Whether counts are stored, in a format without provenance."""
 
     float16: bool = False
-    """Whether float16 is kept; other formats widen it to float32."""
+    """Whether float16 is stored as such; other formats widen it to float32."""
 
     write_int8: Callable[[WordVectors, Path], None] | None = None
-    """Write a table with its numbers rounded to int8 and a scale for each row, where the format can."""
+    """Writes a table as int8 with a scale for each row, if the format supports it."""
 
     words: bool = True
-    """Whether the words of the table are kept."""
+    """Whether the words of the table are stored."""
 
     keeps_subwords: Callable[[WordVectors], bool] = lambda _: False
-    """Whether what a table has for words outside it is kept."""
+    """Whether the subword vectors of a table are stored."""
 
     keeps_tokenizer: bool = False
-    """Whether the tokenizer that a table came with is kept."""
+    """Whether the tokenizer of a table is stored."""
 
 
 class GrowingMatrix:
-    """A matrix that grows by blocks of rows, without a copy where the system can move pages."""
+    """A matrix that grows by blocks of rows, without copying if the system can move memory pages."""
 
     def __init__(self, dim: int, dtype: Float = np.float32) -> None:
         self._data: NDArray[Any] = np.empty((0, dim), dtype=dtype)
@@ -158,13 +158,13 @@ class GrowingMatrix:
         """Add rows, (rows, dim)."""
         end = self._used + len(block)
         if end > len(self._data):
-            # refcheck is off because no other reference to the data is ever given out before finish.
+            # refcheck is off because no other reference to the data exists before finish.
             self._data.resize((end + end // 4, self._data.shape[1]), refcheck=False)
         self._data[self._used : end] = block
         self._used = end
 
     def finish(self) -> NDArray[Any]:
-        """The matrix, without room to spare; nothing can be added after."""
+        """The matrix without spare capacity; nothing can be appended afterwards."""
         self._data.resize((self._used, self._data.shape[1]), refcheck=False)
         return self._data
 
@@ -181,7 +181,7 @@ def make_table(
     subwords: SubwordVectors | None = None,
     tokenizer: TextTokenizer | None = None,
 ) -> WordVectors:
-    """The table read from a file; a word that comes twice is reported by line, if the first row has one."""
+    """A validated table; repeated words are reported by line if ``first_line`` is given."""
     if len(matrix.shape) != 2 or matrix.shape[0] != len(words):
         raise FormatError(f"{path}: numbers of shape {matrix.shape} for {len(words):,} words.")
     if twice := find_duplicate(words):
@@ -214,7 +214,7 @@ def check_words(vectors: WordVectors) -> None:
 
 
 def as_type(vectors: WordVectors, dtype: Float) -> WordVectors:
-    """The table with its numbers rounded to a type, or itself if they are of that type."""
+    """The table with its numbers rounded to a type; the same table if they have that type."""
     if vectors.storage == np.dtype(dtype).name:
         return vectors
     with np.errstate(over="ignore"):
@@ -229,7 +229,7 @@ def as_type(vectors: WordVectors, dtype: Float) -> WordVectors:
 
 
 def to_float(matrix: NDArray[Any]) -> Matrix:
-    """Numbers of any type as the nearest that a table can have."""
+    """A matrix of any number type as float32, or unchanged if it is float16."""
     if matrix.dtype in (np.float32, np.float16):
         return matrix
     with np.errstate(over="ignore"):
@@ -244,7 +244,7 @@ def _twice(path: Path, word: str, rows: tuple[int, int], first_line: int | None)
 
 
 def _sound_rows(path: Path, words: Sequence[str], matrix: Matrix, options: ReadOptions) -> NDArray[np.int64]:
-    """The rows whose numbers are finite and whose word does not come before."""
+    """The rows with finite numbers and a word that does not occur in an earlier row."""
     finite = np.empty(len(words), dtype=bool)
     step = max(1, FINITE_BLOCK // max(1, matrix.shape[1]))
     for start in range(0, len(words), step):
@@ -276,14 +276,14 @@ def header_of(line: bytes) -> Header | None:
 
 
 def known_kind(start: bytes) -> str | None:
-    """What the first bytes say for sure, or None."""
+    """The kind of a file that its first bytes identify with certainty, or None."""
     return next((kind for magic, kind in KINDS if start.startswith(magic)), None)
 
 
 def is_text(start: bytes) -> bool:
-    """Whether the bytes are UTF-8 without the control characters that text does not have."""
+    """Whether the bytes are UTF-8 without control characters that do not occur in text."""
     try:
-        # An incremental decoder allows a character that the end of the bytes cuts in two.
+        # An incremental decoder allows an incomplete character at the end.
         codecs.getincrementaldecoder("utf-8")().decode(start)
     except UnicodeDecodeError:
         return False
@@ -291,7 +291,7 @@ def is_text(start: bytes) -> bool:
 
 
 def not_this(path: Path, start: bytes, wanted: str) -> FormatError:
-    """An error for a file that is not ``wanted``, which says what it is instead."""
+    """An error for a file that is not ``wanted``, saying what it looks like instead."""
     if not start:
         return FormatError(f"{path} is not {wanted}; it is empty.")
     kind = known_kind(start) or ("text of another kind" if is_text(start) else "binary data")

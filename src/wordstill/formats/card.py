@@ -1,4 +1,4 @@
-"""The model card of a table: what it is, what it was made from, how to load it, how good it is."""
+"""The model card of a table: what it is, how to load it, its scores, and what it was made from."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ FIRST_COLUMNS = ("task", "dataset", "name")
 ORIGIN = (("teacher", "name"), ("corpus", "words"), ("method", "name"))
 SHOWN_WORDS, SHOWN_NEIGHBORS = 5, 5
 SHORTEST = 4
-"""Letters of a word that is shown: shorter ones are mostly function words."""
+"""Minimum length of shown words; shorter ones are mostly function words."""
 MOST_SEARCHED = 200_000
-"""Words of a table up to which saving it also searches for the neighbors that the card shows."""
+"""Maximum size of a table for which the card shows neighbors, which are searched on saving."""
 
 
 def card(vectors: WordVectors, provenance: Mapping[str, Any]) -> str:
-    """The card as Markdown; ``provenance`` holds only what JSON can."""
+    """The card as Markdown; ``provenance`` must consist of JSON values."""
     evaluation = _evaluation_rows(provenance.get("evaluation"))
     shown = content_words(vectors)
     near = _neighbors(vectors, shown) if shown and len(vectors) <= MOST_SEARCHED else ""
@@ -37,7 +37,7 @@ def card(vectors: WordVectors, provenance: Mapping[str, Any]) -> str:
 
 
 def content_words(table: WordVectors) -> list[str]:
-    """Some frequent words, without the most frequent ones, which are function words in any language."""
+    """Some frequent words, without the most frequent ones, which are function words in every language."""
     start, end = min(200, len(table) // 10), min(2000, len(table))
     candidates = [word for word in table.words[start:end] if word.isalpha() and len(word) >= SHORTEST]
     return candidates[:: max(1, len(candidates) // SHOWN_WORDS)][:SHOWN_WORDS]
@@ -83,7 +83,7 @@ def _recorded(provenance: Mapping[str, Any]) -> str:
 
 
 def _evaluation_rows(evaluation: Any) -> list[Mapping[str, Any]]:
-    """Rows of a table, from a list of them or from a mapping of a task to its score or scores."""
+    """Table rows, from a list of rows or from a mapping of tasks to scores."""
     if isinstance(evaluation, Mapping):
         return [
             {"task": task, **(score if isinstance(score, Mapping) else {"score": score})}
@@ -103,7 +103,7 @@ def _table(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _inline(value: Any) -> str:
-    """A value on one line, safe in a table."""
+    """A value on one line, escaped for a Markdown table."""
     if isinstance(value, float):
         text = f"{value:.4g}"
     elif isinstance(value, str):

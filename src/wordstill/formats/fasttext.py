@@ -1,7 +1,7 @@
-"""fastText's ``.bin``: words with counts, and the rows of words and of n-grams.
+"""fastText's ``.bin``: words with counts, and the rows of words and n-grams.
 
-A word's vector is the mean of its own row and of those of its n-grams, whose hashes choose them; a word
-outside the table has the n-grams' alone (Bojanowski et al. 2017). The rows stay on disk, memory-mapped.
+A word's vector is the mean of its own row and the rows of its hashed n-grams; for an unknown word, of the n-grams alone
+(Bojanowski et al. 2017). The rows are memory-mapped.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ ADVICE = "It is cut short or damaged, or made by floret, whose .bin is another: 
 
 @dataclass(frozen=True)
 class Settings:
-    """How the model was trained."""
+    """Training settings of the model."""
 
     dim: int
     window: int
@@ -58,7 +58,7 @@ class Settings:
 
 
 def read(path: Path, options: ReadOptions = STRICT) -> WordVectors:
-    """Read the words and work out their vectors; `subwords` of the table gives those of other words."""
+    """Read the words and compute their vectors; the table's `subwords` give vectors to unknown words."""
     start = head(path)
     if not start.startswith(MAGIC):
         raise not_this(path, start, "fastText's binary")
@@ -74,9 +74,9 @@ def read(path: Path, options: ReadOptions = STRICT) -> WordVectors:
 
 
 def write(vectors: WordVectors, path: Path) -> None:
-    """Write the words and n-grams, so that fastText and gensim give each word, known or not, the same vector as we.
+    """Write the words and n-grams, so that fastText and gensim give known and unknown words the same vectors as we do.
 
-    A known word's own row is what makes the mean of it and the rows of its n-grams the word's vector.
+    A known word's own row is chosen so that its mean with the rows of its n-grams is the word's vector.
     """
     table = vectors.subwords
     if table is not None and not isinstance(table, NgramTable | NgramVectors):
@@ -99,7 +99,7 @@ def write(vectors: WordVectors, path: Path) -> None:
             handle.write(_own_rows(vectors.words[start : start + len(block)], block, table).astype("<f4").tobytes())
             start += len(block)
         _write_buckets(handle, table, vectors.dim)
-        # Rows of the output layer, which serve for training only; a hole in the file reads as zeros.
+        # The output layer, which is used for training only; a hole in the file reads as zeros.
         handle.write(MATRIX.pack(False, len(vectors), vectors.dim))
         handle.truncate(handle.tell() + 4 * len(vectors) * vectors.dim)
 
@@ -114,7 +114,7 @@ def _entry(word: str, row: int, count: int) -> bytes:
 def _own_rows(
     words: Sequence[str], vectors: NDArray[np.float32], table: NgramTable | NgramVectors | None
 ) -> NDArray[np.float64]:
-    """What the rows of n-grams must be completed by, so that the mean is the vector of each word, (words, dim)."""
+    """The rows of words whose means with the rows of their n-grams are the given vectors, (words, dim)."""
     own = vectors.astype(np.float64)
     if table is None:
         return own
@@ -127,7 +127,7 @@ def _own_rows(
 
 
 def _write_buckets(handle: BinaryIO, table: NgramTable | NgramVectors | None, dim: int) -> None:
-    """Write the row of each bucket; runs of empty ones become a hole in the file."""
+    """Write the row of each bucket; runs of empty buckets become holes in the file."""
     if table is None:
         return
     start, numbers = handle.tell(), np.arange(table.buckets)
@@ -143,12 +143,12 @@ def _write_buckets(handle: BinaryIO, table: NgramTable | NgramVectors | None, di
 
 
 def recognizes(path: Path) -> bool:
-    """Whether the file begins with fastText's number."""
+    """Whether the file begins with fastText's magic number."""
     return path.is_file() and head(path).startswith(MAGIC)
 
 
 class _File:
-    """The bytes of a file, taken one structure after another."""
+    """Reads structures from the bytes of a file, one after another."""
 
     def __init__(self, path: Path, data: mmap.mmap) -> None:
         self.path, self.data = path, data
@@ -175,7 +175,7 @@ def _settings(file: _File) -> Settings:
     if not 1 <= dim <= len(file.data) or buckets < 0 or not 0 <= minn <= MAX_SIZE or not 0 <= maxn <= MAX_SIZE:
         raise file.error(f"dimension {dim}, {buckets} buckets and n-grams of {minn} to {maxn} make no sense")
     if version == VERSIONS[0] and MODELS.get(model) == "supervised":
-        # Models of that age and kind were trained without n-grams, whatever they say.
+        # Supervised models of that version were trained without n-grams, whatever their settings say.
         maxn = 0
     names = (LOSSES.get(loss, str(loss)), MODELS.get(model, str(model)))
     return Settings(dim, window, epochs, least, negatives, words, *names, buckets, minn, maxn, sampling)

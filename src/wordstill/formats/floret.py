@@ -1,7 +1,7 @@
-"""floret's vectors: rows for hashes of words and of their n-grams, and no words at all.
+"""floret's vectors: rows for hashes of words and their n-grams, without any words.
 
-A first line "rows dimension minn maxn hashCount hashSeed BOW EOW", then a line for each row. Read, it is a
-table without words whose `subwords` give a vector to any word.
+The first line is "rows dimension minn maxn hashCount hashSeed BOW EOW"; then comes a line for each row. It is read as a
+table without words, whose `subwords` give a vector to any word.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from wordstill.vectors.compressed import Matrix
 from wordstill.vectors.table import WordVectors
 
 LARGEST = {"minn": 100, "maxn": 100, "hash_count": 4, "hash_seed": (1 << 32) - 1}
-"""The largest value of each setting that is a number."""
+"""Maximum value of each numeric setting."""
 NUMBERS = 6
 MASK = (1 << 64) - 1
 FIRST, SECOND = 0x87C37B91114253D5, 0x4CF5AD432745937F
@@ -34,7 +34,7 @@ HEADER = re.compile(
 
 @dataclass(frozen=True)
 class FloretTable:
-    """Vectors of any word, as the mean of the rows that its hashes and those of its n-grams lead to."""
+    """Vectors of any word, as the mean of the rows of its hashes and those of its n-grams."""
 
     rows: Matrix
     minn: int
@@ -59,7 +59,7 @@ class FloretTable:
         return found
 
     def rows_of(self, words: Sequence[str]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """The rows of each word and of its n-grams, and the word's place in the list; both in the order of words."""
+        """The rows of each word and its n-grams, and the word's index in the list; both in the order of words."""
         known: dict[str, list[int]] = {}
         rows: list[int] = []
         sizes = []
@@ -73,7 +73,7 @@ class FloretTable:
         return np.array(rows, dtype=np.int64), np.repeat(np.arange(len(words)), sizes)
 
     def _parts(self, word: str) -> list[str]:
-        """The word between its marks, and its n-grams; none of the empty word."""
+        """The word with its marks, and its n-grams; nothing for the empty word."""
         if not word:
             return []
         marked = self.begin + word + self.end
@@ -88,7 +88,7 @@ class FloretTable:
 
 
 def read(path: Path, options: ReadOptions = STRICT) -> WordVectors:
-    """Read the rows; they must be all there and in order."""
+    """Read the rows, which must be complete and in order."""
     with options.open(path) as handle:
         start = handle.peek()
         match = HEADER.fullmatch(start.partition(b"\n")[0])
@@ -111,7 +111,7 @@ def read(path: Path, options: ReadOptions = STRICT) -> WordVectors:
 
 
 def write(vectors: WordVectors, path: Path) -> None:
-    """Write the rows of a table that has them; words of its own are not kept."""
+    """Write the floret rows of a table; its words are not stored."""
     table = vectors.subwords
     if not isinstance(table, FloretTable):
         raise UsageError(
@@ -127,17 +127,17 @@ def write(vectors: WordVectors, path: Path) -> None:
 
 
 def has_rows(vectors: WordVectors) -> bool:
-    """Whether a table came with floret's rows."""
+    """Whether a table has floret rows."""
     return isinstance(vectors.subwords, FloretTable)
 
 
 def recognizes(path: Path) -> bool:
-    """Whether the first line is one of eight settings."""
+    """Whether the first line has floret's eight settings."""
     return path.is_file() and HEADER.fullmatch(head(path).partition(b"\n")[0]) is not None
 
 
 def murmur3_128(data: bytes, seed: int) -> tuple[int, int]:
-    """The two halves of the hash of some bytes."""
+    """The two 64-bit halves of the MurmurHash3 of some bytes."""
     low = high = seed
     whole = len(data) // BLOCK * BLOCK
     for start in range(0, whole, BLOCK):

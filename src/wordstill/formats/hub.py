@@ -1,4 +1,4 @@
-"""Tables on the Hugging Face Hub: downloaded into its cache, uploaded with their model card."""
+"""Download and upload of tables on the Hugging Face Hub."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from wordstill.formats.artifact import ARTIFACT
 from wordstill.vectors import WordVectors
 
 FILES = ("*.safetensors", "*.json", "*.txt", "*.md")
-"""What is downloaded: nothing that could hold code."""
+"""Files that are downloaded; none can contain code."""
 
 
 def download(name: str | os.PathLike[str], *, revision: str | None = None, token: str | None = None) -> WordVectors:
-    """A table by its name on the Hub, or by its folder; what was downloaded before is used without a network.
+    """Load a table from the Hub by name, or from a folder; cached downloads need no network.
 
-    Any folder that ``wordstill.formats.read`` knows will do, such as those of model2vec.
+    Any folder that ``wordstill.formats.read`` recognizes will do, such as model2vec's.
 
     Raises:
-        UsageError: It is neither a folder nor like ``user/name``.
-        DataError: The Hub does not have it, or cannot be reached.
-        FormatError: It holds no word vectors.
+        UsageError: The name is neither a folder nor like ``user/name``.
+        DataError: The Hub does not have the table, or cannot be reached.
+        FormatError: There are no word vectors.
     """
     if Path(name).exists():
         return formats.read(name)
@@ -38,16 +38,16 @@ def download(name: str | os.PathLike[str], *, revision: str | None = None, token
 
 
 def upload(vectors: WordVectors, name: str, *, private: bool = False, token: str | None = None) -> str:
-    """Upload a table in our own format, with its model card, and make the repository if there is none.
+    """Upload a table in wordstill's format, with its model card, creating the repository if needed.
 
     Args:
         vectors: The table.
-        name: Such as ``user/name``.
+        name: Name of the repository, such as ``user/name``.
         private: Whether a new repository is private.
-        token: Of the Hub, by default the one of ``hf auth login``.
+        token: Token for the Hub, by default that of ``hf auth login``.
 
     Returns:
-        The address of the commit.
+        The URL of the commit.
     """
     repo = _checked(name)
     hub = _hub()
@@ -81,6 +81,6 @@ def _hub() -> Any:
 def _explained(what: str) -> Iterator[None]:
     try:
         yield
-    except Exception as error:  # Which library makes the request, and its kinds of error, change with versions.
+    except Exception as error:  # The HTTP library and its errors depend on the version of the Hub's client.
         reason = in_one_line(error).rstrip(".")
         raise DataError(f"{what} ({reason}). Check the name, the network and your token (hf auth login).") from error

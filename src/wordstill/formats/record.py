@@ -1,4 +1,4 @@
-"""JSON beside the vectors: what a table was made from, and counts that a format has no place for."""
+"""JSON files beside the vectors: provenance, and counts that a format cannot store."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from wordstill.errors import FormatError, UsageError
 from wordstill.vectors import WordVectors
 
 RECORD = "wordstill.json"
-"""A file in the folders of other tools, which pay no heed to it."""
+"""A file that we add to the folders of other tools, which ignore it."""
 
 
 def json_text(value: Mapping[str, Any], what: str) -> str:
-    """JSON with sorted keys, the same bytes for the same content."""
+    """JSON with sorted keys, so that equal content gives equal bytes."""
     try:
         text = json.dumps(value, indent=2, sort_keys=True, ensure_ascii=False, allow_nan=False, default=_plain)
         text.encode("utf-8")
@@ -33,7 +33,7 @@ def provenance_text(vectors: WordVectors) -> str:
 
 
 def parse_json(text: bytes | str, where: object) -> Any:
-    """Any JSON; ``where`` is the file, or the part of one, that errors name."""
+    """Parse JSON; ``where`` names the file, or part of a file, in errors."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -41,7 +41,7 @@ def parse_json(text: bytes | str, where: object) -> Any:
 
 
 def parse_object(text: bytes | str, where: object) -> dict[str, Any]:
-    """A JSON object."""
+    """Parse a JSON object."""
     value = parse_json(text, where)
     if not isinstance(value, dict):
         raise FormatError(f"{where} is a JSON {type(value).__name__}, expected an object.")
@@ -49,7 +49,7 @@ def parse_object(text: bytes | str, where: object) -> dict[str, Any]:
 
 
 def read_object(path: Path) -> dict[str, Any]:
-    """A JSON object from a file."""
+    """Read a JSON object from a file."""
     if not path.is_file():
         raise FormatError(f"{path} is missing.")
     return parse_object(path.read_bytes(), path)
@@ -58,7 +58,7 @@ def read_object(path: Path) -> dict[str, Any]:
 def write_record(
     folder: Path, vectors: WordVectors, *, counts: bool = True, more: Mapping[str, Any] | None = None
 ) -> None:
-    """Write the provenance and the counts into the folder of another tool, and what else its reader needs."""
+    """Write provenance, counts and ``more`` into the folder of another tool."""
     record: dict[str, Any] = dict(more or {})
     if counts and vectors.counts is not None:
         record["counts"] = vectors.counts.tolist()
@@ -69,7 +69,7 @@ def write_record(
 
 
 def read_record(folder: Path, rows: int) -> tuple[NDArray[np.int64] | None, dict[str, Any]]:
-    """The counts and the provenance of a table of so many rows, where they were written."""
+    """Read the counts, if any, and the provenance of a table with this number of rows."""
     path = folder / RECORD
     if not path.exists():
         return None, {}
@@ -87,7 +87,7 @@ def read_record(folder: Path, rows: int) -> tuple[NDArray[np.int64] | None, dict
 
 
 def _plain(value: Any) -> Any:
-    """The numbers and arrays of numpy as Python's."""
+    """Convert numpy numbers and arrays to Python's."""
     if isinstance(value, np.generic | np.ndarray):
         return value.tolist()
     raise TypeError(f"{type(value).__name__} is not a string, number, list or mapping")

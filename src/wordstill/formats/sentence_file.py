@@ -1,4 +1,4 @@
-"""Files of sentence vectors, written block by block: numpy's ``.npy``, or Parquet with the text of each sentence."""
+"""Files of sentence vectors, written in blocks: numpy's ``.npy``, or Parquet with the text of each sentence."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from wordstill.errors import UsageError
 from wordstill.formats.parquet import import_pyarrow
 
 Append: TypeAlias = Callable[[Sequence[str], NDArray[np.float32]], None]
-"""Adds sentences and their vectors, (sentences, dim)."""
+"""Appends sentences and their vectors, (sentences, dim)."""
 
 TEXT, VECTOR = "text", "vector"
 
 
 @contextmanager
 def sentence_file(path: Path, dim: int) -> Iterator[Append]:
-    """Write a file of sentence vectors whole or not at all, in the format that the name ends in."""
+    """Write a file of sentence vectors atomically, in the format of its suffix."""
     with WRITERS[check_sentence_file(path)](path, dim) as append:
         yield append
 
 
 def check_sentence_file(path: Path) -> str:
-    """The suffix of a file's name, if there is a format for it."""
+    """The suffix of a path; raises if there is no format for it."""
     if path.suffix.lower() not in WRITERS:
         raise UsageError(f"Unknown extension {path.suffix!r} of {path}. Sentence vectors go to {' or '.join(WRITERS)}.")
     return path.suffix.lower()
@@ -54,7 +54,7 @@ def _numpy_file(path: Path, dim: int) -> Iterator[Append]:
         yield append
         handle.seek(0)
         write_header()
-        # numpy leaves room in a header for any number of rows.
+        # numpy reserves space in the header for any number of rows.
         assert handle.tell() == begin
 
 

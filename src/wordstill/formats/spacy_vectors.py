@@ -1,18 +1,17 @@
 """A spaCy pipeline with vectors: a folder that ``spacy.load`` opens.
 
-    config.cfg, meta.json   the pipeline: no language, a tokenizer, and where there are phrases, what joins them
-    tokenizer               cuts texts into the words of `wordstill.vectors.sentences`, and what is between them
-    entity_ruler            the phrases of the table, which are then one token each
+    config.cfg, meta.json   the pipeline: no language, a tokenizer, and components that join phrases, if there are any
+    tokenizer               splits texts into the words of `wordstill.vectors.sentences`, and what is between them
+    entity_ruler            the phrases of the table, which become one token each
     vocab/strings.json      every string
     vocab/key2row           the row of each string's hash, as MessagePack
     vocab/vectors           the matrix, in numpy's format
     vocab/vectors.cfg       the kind of table (words, or floret's hashes), and whether tokens are lowercased
-    vocab/lookups.bin       spaCy's other tables, of which there are none
+    vocab/lookups.bin       spaCy's other tables (none)
 
-The vector of a ``Doc`` is the sum over all tokens divided by their number. Entries without a letter or digit are
-therefore not looked up: tokens without a vector change only the length of the sum, which then has the direction of
-`SentenceEncoder` with the plain mean. Folders of a vocabulary alone are read too. spaCy does the hashing, so it is
-needed for reading.
+The vector of a ``Doc`` is the mean over all tokens. Tokens without a vector change only its length, so it has the
+direction of `SentenceEncoder` with the plain mean; therefore entries without a letter or digit get no vector.
+Folders with only a vocabulary can be read too. Reading needs spaCy for its hash function.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ FLORET, PHRASE, OURS = "floret", "PHRASE", "spacy"
 
 
 def read(path: Path, options: ReadOptions = STRICT) -> WordVectors:
-    """Read a vocabulary, or the one inside a pipeline; words that share a row each get it."""
+    """Read a vocabulary, or that of a pipeline; words may share a row."""
     if path.is_file():
         raise not_this(path, head(path), "a folder with a spaCy vocabulary")
     folder = path / "vocab" if (path / "vocab" / VECTORS).is_file() else path
@@ -64,7 +63,7 @@ def read(path: Path, options: ReadOptions = STRICT) -> WordVectors:
 
 
 def write(vectors: WordVectors, path: Path) -> None:
-    """Let spaCy write a pipeline; floret's rows without words become a table of its mode "floret"."""
+    """Write a pipeline with spaCy; floret rows without words become a table of spaCy's mode "floret"."""
     refuse_foreign(path, FILES)
     spacy = _spacy()
     for row, word in enumerate(vectors.words):
@@ -90,20 +89,20 @@ def write(vectors: WordVectors, path: Path) -> None:
 
 
 def _token_pattern() -> str:
-    """A word, or equal characters between words; both are prefixes of what is left of a run without spaces."""
+    """A pattern for a prefix of a string without spaces: a word, or repeated characters between words."""
     return rf"\A(?:{word_pattern().pattern}|(.)\1*)"
 
 
 @dataclass(frozen=True)
 class SpacyKeys:
-    """What the rows of a table are looked up by."""
+    """The strings by which spaCy looks up the rows of a table."""
 
     rows: Mapping[str, int]
     """Words first, then other spellings."""
     plain: Mapping[str, int]
     """The words alone."""
     hidden: Mapping[str, str]
-    """Entries that tokens are not looked up by, by their row."""
+    """Entries without a vector in spaCy, by their row."""
     phrases: tuple[str, ...]
     attribute: str
 

@@ -1,11 +1,11 @@
 """Folders of model2vec, sentence-transformers' StaticEmbedding and WordLlama: a tokenizer, and a row for each token.
 
-The first two tools open both. A text's vector there is the mean of those of its tokens; with the tokenizer that we
-write (`wordstill.formats.static_tokenizer`), it is that of `SentenceEncoder` with the plain mean. Rows keep their
-lengths.
+The first two libraries read both layouts. The vector of a text is the mean of its tokens' rows; with the tokenizer
+that we write (`wordstill.formats.static_tokenizer`), it equals that of `SentenceEncoder` with the plain mean. Rows keep
+their lengths.
 
-A folder that another program wrote has its own tokenizer, which cuts texts for the table that is read from it.
-Such tables are made to be averaged, so their provenance says that their lengths are sentence weights.
+A folder written by another program has its own tokenizer, which splits texts for the table that is read from it.
+Such tables are made for averaging, so their provenance says that their lengths are sentence weights.
 
 WordLlama's tables are only read: ``NAME_DIM.safetensors`` has the rows, ``NAME_tokenizer_config.json`` the tokenizer.
 """
@@ -48,22 +48,22 @@ KIND = "StaticEmbedding"
 TOKENIZER, TOKENS = "tokenizer.json", "tokens"
 WORDLLAMA_TOKENIZER = "_tokenizer_config.json"
 OWN_TOKENIZER = "own"
-"""What the record says of a table with a tokenizer that we did not make."""
+"""Value in the record for a table with a tokenizer that we did not write."""
 
 
 @dataclass(frozen=True)
 class Layout:
-    """Where one of the two tools keeps what."""
+    """The file layout of one of the two libraries."""
 
     tool: str
     tensor: str
     config: str
     folder: str
-    """The folder of tokenizer and numbers, inside that of the model; empty for the same."""
+    """The subfolder with the tokenizer and the numbers; empty for the model's folder itself."""
     float16: bool
 
     def settings(self, vectors: WordVectors) -> dict[str, Any]:
-        """What its configuration says."""
+        """The content of the library's configuration file."""
         if self is MODEL2VEC_LAYOUT:
             return {
                 "model_type": "model2vec",
@@ -109,7 +109,7 @@ def table_of_tokens(
     counts: NDArray[np.int64] | None = None,
     provenance: Mapping[str, Any] | None = None,
 ) -> WordVectors:
-    """A table of tokens, with the tokenizer that cuts texts into them."""
+    """A table of tokens, with its tokenizer."""
     return make_table(
         tokenizer.path,
         tokenizer.tokens,
@@ -129,7 +129,7 @@ def _words(path: Path, record: Mapping[str, Any], tokens: Sequence[str], tokeniz
             return words_of(tokens, saved)
         except FormatError as error:
             raise FormatError(f"{path}: {error}.") from None
-    # Until version 0.1 the last row stood for unknown pieces.
+    # Until version 0.1 the last row was for unknown tokens.
     return tokens[:-1] if tokens and tokens[-1] == _unknown_token(tokenizer) else tokens
 
 
@@ -154,7 +154,7 @@ def _write(vectors: WordVectors, path: Path, *, layout: Layout) -> None:
 
 
 def _own_tokenizer(vectors: WordVectors) -> str:
-    """The ``tokenizer.json`` that the table came with; empty if it has none."""
+    """The ``tokenizer.json`` that the table came with; empty if there is none."""
     if not isinstance(vectors.tokenizer, LoadedTokenizer):
         return ""
     if tuple(vectors.tokenizer.tokens) != vectors.words:
@@ -166,7 +166,7 @@ def _own_tokenizer(vectors: WordVectors) -> str:
 
 
 def _tensors(matrix: Matrix, tokens: WordTokens | None, layout: Layout) -> dict[str, NDArray[Any]]:
-    """The rows; those of other spellings of a word are the word's own."""
+    """The arrays to write; other spellings of a word share its row."""
     if not layout.float16:
         matrix = matrix.astype(np.float32, copy=False)
     if tokens is None or len(tokens.rows) == len(matrix):
@@ -187,7 +187,7 @@ def _recognizes(path: Path, *, layout: Layout) -> bool:
 
 
 def _inner(path: Path) -> Path:
-    """The folder that the list of modules gives for the embedding; without a list, the folder itself."""
+    """The folder of the embedding according to the list of modules; without a list, the folder itself."""
     if not (path / MODULES).is_file():
         return path
     modules = parse_json((path / MODULES).read_bytes(), path / MODULES)
@@ -201,7 +201,7 @@ def _inner(path: Path) -> Path:
 
 
 def matrix_of_tokens(path: Path, tokens: int) -> Matrix:
-    """A row for each token: those stored, chosen by a mapping and multiplied by weights if there are any."""
+    """A row for each token, selected by the stored mapping and multiplied by the stored weights, if there are any."""
     tensors, _ = map_tensors(path)
     matrix = next(
         (tensors[name] for name in (MODEL2VEC_LAYOUT.tensor, SENTENCES_LAYOUT.tensor) if name in tensors), None
@@ -229,7 +229,7 @@ def _checked_mapping(path: Path, mapping: NDArray[Any], rows: int) -> NDArray[An
 
 
 def _unknown_token(path: Path) -> str | None:
-    """The name that unknown pieces get, if the tokenizer is one that we write."""
+    """The unknown token, if the tokenizer is one that we write."""
     model: Mapping[str, Any] = read_object(path)["model"]
     return model.get("unk_token") if model.get("type") == "WordLevel" else None
 
@@ -255,7 +255,7 @@ MODEL2VEC, SENTENCE_TRANSFORMERS = _format(MODEL2VEC_LAYOUT), _format(SENTENCES_
 
 
 def _read_wordllama(path: Path, options: ReadOptions = STRICT) -> WordVectors:
-    """Read the one table in a folder, with its tokenizer."""
+    """Read the only table in a folder, with its tokenizer."""
     if path.is_file():
         raise not_this(path, head(path), "a folder of WordLlama")
     found = _wordllama_tables(path)
@@ -271,7 +271,7 @@ def _read_wordllama(path: Path, options: ReadOptions = STRICT) -> WordVectors:
 
 
 def _recognizes_wordllama(path: Path) -> bool:
-    """Whether a folder has a table and its tokenizer."""
+    """Whether a folder has a table with its tokenizer."""
     if not path.is_dir():
         return False
     try:

@@ -1,15 +1,15 @@
 """``tokenizer.json`` of static sentence models: the one that we write, and those that come with other tables.
 
-The tokenizer that we write finds the words of `wordstill.vectors.sentences` in a text, with phrases whole, and
-drops those that the table does not have, so that a mean over its tokens is the vector of `SentenceEncoder`:
+The tokenizer that we write finds the words and phrases of `wordstill.vectors.sentences` in a text, and drops those
+that the table does not have, so that the mean over its tokens equals the vector of `SentenceEncoder`:
 
     normalizer      composed characters, lower case if no word of the table has a capital, single spaces
     pre-tokenizer   a pattern of phrases and words, the rest removed; a marker before each and for its spaces
-    model           byte-pair encoding without merges: a word in the vocabulary is its token, and another falls into
-                    characters, which drop out because no token is a single character
+    model           byte-pair encoding without merges: a word of the vocabulary is a token, and any other word falls
+                    into characters, which are dropped because no token is a single character
 
-A tokenizer cannot try a word as written and then in lower case. A table with capitals gets more tokens instead: its
-lower-case words with a first capital and in capitals, where the table does not have these itself.
+A tokenizer cannot look up a word as written and then in lower case. So a table with capitals gets additional tokens:
+its lower-case words capitalized and in all caps, unless the table has these.
 """
 
 from __future__ import annotations
@@ -40,17 +40,17 @@ class WordTokens:
     """The tokens of a table's words."""
 
     tokens: tuple[str, ...]
-    """One for each row, then those of other spellings."""
+    """A token for each row, then those for other spellings."""
     rows: tuple[int, ...]
     """The row of each token."""
     words: int
-    """How many are not other spellings."""
+    """Number of tokens that are not other spellings."""
     marker: str
     spelled: Mapping[str, str]
-    """The words that do not follow from their tokens."""
+    """Words that cannot be derived from their tokens."""
     lower: bool
     phrases: tuple[str, ...]
-    """What is found in texts as one token, with single spaces."""
+    """Phrases that are a single token in texts, with single spaces."""
 
     @classmethod
     def of(cls, words: Sequence[str]) -> WordTokens:
@@ -78,7 +78,7 @@ class WordTokens:
         )
 
     def record(self) -> dict[str, Any]:
-        """What `words_of` needs."""
+        """The information that `words_of` needs."""
         return {"marker": self.marker, "words": self.words, "spelled": dict(self.spelled)}
 
     def settings(self) -> dict[str, Any]:
@@ -111,9 +111,9 @@ class WordTokens:
         }
 
     def pattern(self) -> str:
-        """The pattern of phrases, the longest first, and of words."""
+        """A regular expression for phrases, longest first, and words."""
         words = pattern_text(LETTER, MARKS)
-        # The end is looked for once, behind all phrases: classes of characters take long to compile.
+        # The end is checked once after all phrases, because character classes take long to compile.
         return f"{one_of(self.phrases)}{END}|{words}" if self.phrases else words
 
 
@@ -123,7 +123,7 @@ def word_of(token: str, marker: str) -> str:
 
 
 def words_of(tokens: Sequence[str], record: Mapping[str, Any]) -> list[str]:
-    """The words of a table, of the tokens in order and what `WordTokens.record` says of them."""
+    """The words of a table, from its tokens in order and `WordTokens.record`."""
     marker, count, spelled = record.get("marker"), record.get("words"), record.get("spelled")
     if not isinstance(marker, str) or type(count) is not int or not isinstance(spelled, dict):
         raise FormatError("its 'tokens' must have 'marker', 'words' and 'spelled'")
@@ -133,7 +133,7 @@ def words_of(tokens: Sequence[str], record: Mapping[str, Any]) -> list[str]:
 
 
 def other_spellings(names: Mapping[str, int]) -> dict[str, int]:
-    """Words and phrases in lower case as they also stand in texts; both with the row of the word."""
+    """Capitalized and all-caps spellings of lower-case words and phrases, with the row of the word."""
     more: dict[str, int] = {}
     for name, row in names.items():
         if name == name.lower() and name != name.upper() and found_in_texts(name):
@@ -145,13 +145,13 @@ def other_spellings(names: Mapping[str, int]) -> dict[str, int]:
 
 
 def found_in_texts(name: str) -> bool:
-    """Whether a text can be cut so that a word or phrase comes out."""
+    """Whether splitting a text can yield this word or phrase."""
     pieces = pattern_for(name).findall(name)
     return composed(name) == name and (pieces == [name] or (len(pieces) > 1 and " " in name))
 
 
 def one_of(texts: Iterable[str]) -> str:
-    """A pattern that finds the longest of some texts, by a tree of their characters."""
+    """A regular expression that matches the longest of some texts, built from a trie."""
     tree: dict[str, Any] = {}
     for text in texts:
         node = tree
@@ -162,7 +162,7 @@ def one_of(texts: Iterable[str]) -> str:
 
 
 def _branches(tree: Mapping[str, Any]) -> str:
-    # Branches that go on stand before the end of a shorter text.
+    # Longer texts come before the end of a shorter one.
     parts = [*_branch_texts(tree), *([""] if "" in tree else [])]
     return parts[0] if parts == [""] else f"(?:{'|'.join(parts)})"
 
@@ -178,7 +178,7 @@ def _branch_texts(tree: Mapping[str, Any]) -> Iterator[str]:
 
 
 def read_tokens(path: Path) -> list[str]:
-    """The tokens in the order of their numbers, whatever the kind of tokenizer."""
+    """The tokens in the order of their ids, for any kind of tokenizer."""
     settings = read_object(path)
     model = settings.get("model")
     vocabulary = model.get("vocab") if isinstance(model, dict) else None
@@ -216,13 +216,13 @@ def _in_order(path: Path, numbers: Mapping[Any, Any]) -> list[str]:
 
 
 class LoadedTokenizer:
-    """Splits texts, and words that are no tokens, by the tokenizer that came with a table.
+    """The tokenizer that came with a table; splits texts, and words that are not tokens.
 
     Args:
         path: The ``tokenizer.json``.
         tokens: The table's words, in the order of the tokenizer's ids.
         matrix: Their vectors.
-        unknown: Whether the token that stands for unknown pieces counts.
+        unknown: Whether to keep the unknown token.
     """
 
     def __init__(self, path: Path, tokens: Sequence[str], matrix: Matrix, *, unknown: bool) -> None:
@@ -256,7 +256,7 @@ class LoadedTokenizer:
         try:
             tokenizer = Tokenizer.from_str(self.text)
         except Exception as error:
-            # The library has no kinds of errors.
+            # The library has no error classes.
             raise FormatError(f"{self.path} cannot be used as a tokenizer: {error}.") from None
         tokenizer.no_padding()
         tokenizer.no_truncation()
@@ -264,7 +264,7 @@ class LoadedTokenizer:
 
 
 def _unknown_number(model: Mapping[str, Any], tokens: Sequence[str]) -> int | None:
-    """The id of unknown pieces."""
+    """The id of the unknown token."""
     name, number = model.get("unk_token"), model.get("unk_id")
     if isinstance(name, str):
         return tokens.index(name) if name in tokens else None

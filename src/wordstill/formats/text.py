@@ -1,9 +1,8 @@
 """Vectors as lines of text, "word number number ...": GloVe's without a header, word2vec's with one.
 
-A word may hold blanks, as some do in GloVe's 840B file: the numbers are counted from the right. Where a
-word itself ends in a blank and a number ("section 5"), nothing in the line tells where the vector begins.
-Such a word is written with one more blank after it, which reading takes away again; without it, a number
-too many is an error.
+A word may contain spaces, as some do in GloVe's 840B file, because numbers are counted from the right. If a word ends
+in a space and a number ("section 5"), the line does not show where the vector begins. Such a word is written with an
+additional space after it, which is removed on reading; without that space, the extra number is an error.
 """
 
 from __future__ import annotations
@@ -36,18 +35,18 @@ from wordstill.formats.base import (
 from wordstill.vectors import WordVectors
 
 SAMPLE_LINES = 100
-DECIMAL = "%.9g"  # nine digits bring every float32 back exactly
+DECIMAL = "%.9g"  # nine digits preserve every float32 exactly
 
 INTEGER = re.compile(rb"[+-]?[0-9]+")
 LINE_END = b" \r\n"
-# Each part can begin in one way only: otherwise long numbers would be tried in the square of their length.
+# Unambiguous at every position, so that matching takes linear time.
 NUMBER = re.compile(rb"[+-]?(?:(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:e[+-]?[0-9]+)?|nan|inf(?:inity)?)", re.IGNORECASE)
 
 
 def read_table(path: Path, options: ReadOptions = STRICT, *, header: bool) -> WordVectors:
-    """Read lines of words and numbers; a header is a first line of two whole numbers, rows and dimension.
+    """Read lines of words and numbers; a header is a first line with two integers, rows and dimension.
 
-    Without one the dimension is that of most of the first lines. An expected header may be missing.
+    Without a header, the dimension is the most frequent one of the first lines. An expected header may be missing.
     """
     with options.open(path) as handle:
         skip_bom(handle)
@@ -92,7 +91,7 @@ def write_table(vectors: WordVectors, path: Path, *, header: bool) -> None:
 
 
 def recognizes(path: Path, *, header: bool) -> bool:
-    """Whether the first line is a header that text follows, or else a word with numbers."""
+    """Whether the first line is a header followed by text, or, without ``header``, a word with numbers."""
     if not path.is_file():
         return False
     first, _, rest = head(path).partition(b"\n")
@@ -103,15 +102,15 @@ def recognizes(path: Path, *, header: bool) -> bool:
 
 
 def follows_header(rest: bytes, declared: Header) -> bool:
-    """Whether what follows a header is lines of text rather than binary rows.
+    """Whether a header is followed by lines of text rather than binary rows.
 
-    The first row decides, because a word may hold any control character; text of another kind is text too.
+    The first row decides, because a word may contain control characters; any other text is text too.
     """
     return count_numbers(rest.partition(b"\n")[0]) == declared.dim or is_text(rest)
 
 
 class TextTable:
-    """The rows read so far, and the checks on each block of lines; ``first_line`` is that of the first row."""
+    """Parses blocks of lines into a table; ``first_line`` is the line number of the first row."""
 
     def __init__(self, path: Path, dim: int, declared: Header | None, first_line: int, options: ReadOptions) -> None:
         self.path, self.options, self.dim = path, options, dim
@@ -121,7 +120,7 @@ class TextTable:
         self.matrix = GrowingMatrix(dim)
 
     def add(self, lines: list[bytes], first: int) -> None:
-        """Parse a block of lines, the first of which has this number."""
+        """Parse a block of lines; ``first`` is the number of its first line."""
         try:
             self._keep(*self._parsed(lines, first))
         except FormatError:
@@ -146,7 +145,7 @@ class TextTable:
             self.matrix.append(block)
 
     def _salvage(self, lines: list[bytes], first: int) -> None:
-        """Keep the lines of a block that are rows."""
+        """Keep the valid rows of a block."""
         for at, line in enumerate(lines, first):
             self.blank_line = 0
             try:
@@ -172,7 +171,7 @@ class TextTable:
         return self._decode(words, first), self._parse(numbers, first)
 
     def _split(self, row: bytes, at: int) -> tuple[bytes, bytes]:
-        """The word and the text of its numbers."""
+        """Split a row into the word and its numbers."""
         blanks = row.count(b" ")
         if blanks == self.dim:
             word, _, numbers = row.partition(b" ")
@@ -237,7 +236,7 @@ class TextTable:
 
 
 def _dimension(path: Path, lines: list[bytes], declared: Header | None, options: ReadOptions) -> int:
-    """The dimension most of the first rows have, which must be the declared one."""
+    """The most frequent dimension of the first rows, which must equal the declared one."""
     sample = [line for line in lines[:SAMPLE_LINES] if line.strip()]
     if not sample:
         if declared:
@@ -256,7 +255,7 @@ def _dimension(path: Path, lines: list[bytes], declared: Header | None, options:
 
 
 def _written(word: str, row: int) -> bytes:
-    """A word as it stands in a line."""
+    """A word as it is written in a line."""
     encoded = encode_word(word, row)
     if b"\n" in encoded:
         raise UsageError(
@@ -268,12 +267,12 @@ def _written(word: str, row: int) -> bytes:
 
 
 def mark_before(word: str) -> bytes:
-    """What stands before a word that begins a file: a mark if it has one itself, since reading skips one."""
+    """The byte-order mark to write before the first word if it begins with one, since reading skips one."""
     return codecs.BOM_UTF8 if word.startswith(codecs.BOM_UTF8.decode()) else b""
 
 
 def count_numbers(line: bytes) -> int:
-    """How many numbers a line ends in, not counting its first piece, which is the word or its beginning."""
+    """How many numbers are at the end of a line, except its first field, which belongs to the word."""
     count = 0
     for piece in reversed(line.rstrip(LINE_END).split(b" ")[1:]):
         if not NUMBER.fullmatch(piece):
