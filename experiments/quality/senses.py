@@ -10,7 +10,8 @@ Example: python -m experiments.quality.senses pick enwiki-a.txt.xz enwiki-b.txt.
 
 `pick` takes sentences with words of SCWS and of WiC's development and test parts, so that all of them have
 occurrences; it looks at no score. `measure` chooses on a development half of SCWS, by the mean of average and maximum
-similarity: layer and prediction strength, then how surely a use belongs to a sense. Layer, kind of score and
+similarity: layer and prediction strength, then how surely a use belongs to a sense. How a sense is placed in a
+sentence (`Senses.look_up`) was chosen on the same half. Layer, kind of score and
 thresholds for WiC are chosen on its development part and those pairs of its training part whose words have
 occurrences; the rest is reported, with a logistic regression for WiC, but for the raw states with the better of two
 thresholds. `combined` is a regression on three cosines: of the raw states, of deviations, and of deviations
