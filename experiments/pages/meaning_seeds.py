@@ -33,7 +33,8 @@ def section(content: Content) -> str:
     lines = [
         f"### {content['teacher'].rpartition('/')[2]}, {content['triples']['triples']:,} triples, {seeds} seeds",
         "",
-        f"{content['hardware']}; commit {content['commit']}; chosen on development data: {chosen}.",
+        f"{content['hardware']}; commit {content['commit']}; chosen on development data: {chosen}. "
+        f"Positives: {positives(content['triples'])}.",
         "",
         f"    {current_command(content['command'])}",
         "",
@@ -55,6 +56,11 @@ def section(content: Content) -> str:
         "",
     ]
     return "\n".join(lines)
+
+
+def positives(triples: Content) -> str:
+    """How many triples have each kind of positive."""
+    return ", ".join(f"{count:,} {how}" for how, count in triples["positives"].items())
 
 
 def table(content: Content, columns: Mapping[str, str], cell: Any) -> list[str]:

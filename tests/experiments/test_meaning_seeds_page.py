@@ -19,7 +19,7 @@ CONTENT = {
     "commit": "abc",
     "command": "python -m experiments.meaning.seeds triples.jsonl",
     "chosen": {"kind": "meaning", "variant": "narrow"},
-    "triples": {"triples": 1000},
+    "triples": {"triples": 1000, "positives": {"round-trip": 900, "substituted": 100}},
     "trainings": {"narrow, seed 0": TRAINING},
     "development": {
         "correlations": {"wic": {"raw": 0.25, "meaning (narrow, seed 0)": 0.275}},
@@ -48,7 +48,7 @@ def results(tmp_path, monkeypatch):
 def test_a_section(results):
     text = page.page()
     assert "### tiny, 1,000 triples, 2 seeds" in text
-    assert "chosen on development data: meaning (narrow)" in text
+    assert "chosen on development data: meaning (narrow). Positives: 900 round-trip, 100 substituted." in text
     assert "| meaning (narrow) | 32.0 | – |" in text
     assert "| meaning (narrow) | **+2.0 (+0.5 to +3.5)** | – | – | – | +1.0 (-1.0 to +3.0) | – |" in text
     assert "| meaning (narrow) | 27.5 (+2.5 σ) | 75% |" in text
