@@ -1,4 +1,4 @@
-"""Vectors of words in context for evaluations: of representations by one reading, and of static tables."""
+"""Vectors of words in context for evaluation: of several representations in one pass, and of static tables."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Mask = NDArray[np.bool_]
 
 
 class StateEncoder:
-    """A ``ContextEncoder`` of evaluations; texts are read once for all representations."""
+    """A ``ContextEncoder`` for evaluation that reads texts once for all representations."""
 
     def __init__(self, reader: StateReader, representations: Mapping[str, Representation]) -> None:
         self.reader, self.representations = reader, representations
@@ -71,7 +71,7 @@ class StateEncoder:
 def span_vectors(
     reader: StateReader, texts: Sequence[str], spans: Spans, representations: Mapping[str, Representation]
 ) -> tuple[Vectors, Mask]:
-    """[n, width] vectors of spans by name, zeros for what the tokenizer drops, and which of them it keeps."""
+    """[n, width] vectors of spans by name, zeros for dropped spans, and which spans the tokenizer keeps."""
     vectors: Vectors = {}
     found = np.zeros(len(spans), dtype=np.bool_)
     for numbers, states in reader.read(texts, spans):
@@ -86,16 +86,16 @@ def span_vectors(
 
 
 def _distinct(things: Sequence[Any]) -> tuple[list[Any], Ints]:
-    """Every thing once, and the row of each among them."""
+    """The distinct items, and the index of each item among them."""
     row = {thing: number for number, thing in enumerate(dict.fromkeys(things))}
     return list(row), np.array([row[thing] for thing in things], dtype=np.int64)
 
 
 class WithTables:
-    """A ``ContextEncoder`` with further rows: a word has the same vector in every sentence.
+    """A ``ContextEncoder`` with additional static tables, in which a word has the same vector in every sentence.
 
-    A word is looked up as it is written, then in lower case. One that the table lacks has zeros, so that its cosine
-    with any other is 0; a sentence is the mean over its words, whatever the unit.
+    A word is looked up as written, then in lower case. The vector of an unknown word is zeros, so that its cosine with
+    any other is 0; a sentence is the mean over its words, whatever the unit.
     """
 
     def __init__(self, encoder: StateEncoder, tables: Mapping[str, WordVectors]) -> None:
@@ -128,7 +128,7 @@ class WithTables:
 
 
 def _rows(table: WordVectors, words: Sequence[str]) -> NDArray[np.float32]:
-    """[n, dim] vectors of words, zeros for those that the table lacks."""
+    """[n, dim] vectors of words, zeros for unknown words."""
     found = np.zeros((len(words), table.dim), dtype=np.float32)
     for number, word in enumerate(words):
         key = word if word in table else word.lower()

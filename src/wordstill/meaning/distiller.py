@@ -1,15 +1,15 @@
-"""The two distillers, of what a word means here and of everything else its states hold, and their loss.
+"""The two distillers, one for a word's meaning and one for its context, and their loss.
 
 They are trained by reconstruction and cross-reconstruction (Arase & Kajiwara 2021, Eq. 1 to 3). For a word
 in a sentence (h), a positive (p: the same meaning in another context) and a negative (n: another word in the
-same context) each vector to reconstruct is the mean of the word's layers, and a reconstruction is the mean of
+same context), the vector to reconstruct is the mean of the word's layers, and the reconstruction is the mean of
 a meaning and a context:
 
     L = |h - (h_m + h_c)/2|² + |p - (p_m + p_c)/2|² + |n - (n_m + n_c)/2|²
       + |p - (h_m + p_c)/2|² + |h - (p_m + h_c)/2|² + |n - (n_m + h_c)/2|² + |h - (h_m + n_c)/2|²
 
-each divided by the width and averaged over the batch. Without negatives the three terms with n are left out,
-and a meaning that is the same for all words makes the rest zero: the degenerate solution.
+each divided by the width and averaged over the batch. Without negatives, the three terms with n are left out, and the
+loss has a degenerate solution: a meaning that is the same for all words.
 """
 
 from __future__ import annotations
@@ -27,61 +27,60 @@ from wordstill.core.settings import Config, Range
 from wordstill.errors import UsageError
 
 Representation: TypeAlias = Callable[[Tensor], Tensor]
-"""Gives vectors [n, width] of states [n, layers, width]."""
+"""Maps states [n, layers, width] to vectors [n, width]."""
 KINDS = ("meaning", "context", "raw")
 CENTRED = "-centred"
 RAW_SCALED = "raw-scaled"
-"""The mean of the layers after ``DistillerConfig.scaling``: what is reconstructed."""
+"""The mean of the layers after ``DistillerConfig.scaling``, which is the target of reconstruction."""
 Scaling = Literal["none", "scaled", "standardised", "whitened"]
 SMALLEST = 1e-6
 WHITENING = 0.5
-"""How much of their unequal spread directions lose; 1 would make all alike, and noise as large as meaning."""
+"""Strength of whitening; 1 would give all directions the same variance, and amplify noise."""
 CPU_ROWS = 256
-"""Words that are distilled at once: what lies between the layers of so few stays near a processor."""
+"""Words distilled at a time: few enough for intermediate results to stay in the cache."""
 GPU_PAIRS = 1 << 17
-"""Pairs of a word's states that are compared at once; each takes as much memory as a state."""
+"""Pairs of a word's states that are compared at a time; each takes as much memory as a state."""
 
 
 @dataclass(frozen=True)
 class DistillerConfig(Config):
-    """Shape of a distiller; the defaults are what development data chose (``training.PRESETS``)."""
+    """Shape of a distiller; the defaults were chosen on development data (``distiller_training.PRESETS``)."""
 
     heads: Annotated[int, Range(1)] = 8
     feedforward: Annotated[int, Range(1)] = 1
-    """Width of the inner layer, in widths of a state; 4 in the paper."""
+    """Width of the inner layer, relative to the width of a state; 4 in the paper."""
     dropout: Annotated[float, Range(0, 1, below=True)] = 0.1
     layer_embeddings: bool = False
-    """Whether a learned vector is added to the states of each layer. Without it, as in the paper, the
-    distiller cannot tell the layers apart but by their states."""
+    """Whether a trained vector is added to the states of each layer. Without it, as in the paper, the distiller can
+    tell layers apart only by their states."""
     scaling: Scaling = "standardised"
-    """What is done to the states first. With ``scaled`` those of each layer are divided by their usual size,
-    with ``standardised`` each number of a layer loses its mean and is divided by its spread, so that a few
-    large ones do not make up the cosine; with ``whitened`` directions are then made more alike in spread, the same
-    way in all layers; ``none`` is the paper's."""
+    """How states are scaled first. ``scaled`` divides each layer by its typical size; ``standardised`` standardizes
+    each component of a layer, so that a few large ones do not dominate the cosine; ``whitened`` then makes the
+    variances of directions more similar, in the same way for all layers; ``none`` is the paper's."""
     variational: Annotated[float, Range(0)] = 0.0
-    """Above 0, distillers are those of a variational auto-encoder, which the paper tried: what they give is drawn from
-    a normal distribution in training, and its divergence from the standard one, per number, counts so much beside the
-    reconstruction. In use it is the mean."""
+    """Above 0, the distillers are a variational autoencoder, which the paper tried: in training, vectors are drawn from
+    a normal distribution, and its divergence from the standard one, per component, is added to the loss with this
+    weight. In use, vectors are the means."""
 
 
 class Distillers(nn.Module):
-    """The distiller of meaning and that of context, trained together and of one shape.
+    """The distillers of meaning and context, which have the same shape and are trained together.
 
-    A vector that is added to all meanings and taken from all contexts changes no reconstruction, so training
-    leaves it to chance, and cosines depend on it. ``centres`` holds the mean vector of each kind over the
-    words of the training; the centred kinds are without it.
+    A vector added to all meanings and subtracted from all contexts changes no reconstruction, so training leaves it
+    arbitrary, although cosines depend on it. ``centres`` has the mean vector of each kind over the training words,
+    which the centered kinds subtract.
 
-    What a transformer layer gives has variance one. States that are much smaller can be reconstructed only by
-    meanings and contexts that point away from each other, and a layer of much smaller states than the others
-    has no part in the reconstruction; ``DistillerConfig.scaling`` is against both.
+    The output of a transformer layer has variance one. Much smaller states can be reconstructed only if meaning and
+    context point away from each other, and a layer with much smaller states than the others contributes nothing to
+    the reconstruction; ``DistillerConfig.scaling`` prevents both.
     """
 
     centres: Tensor
     """[kinds, width], in the order of ``KINDS``; zeros before training."""
     shift: Tensor
-    """[layers, width], taken from states first."""
+    """[layers, width], subtracted from states."""
     scale: Tensor
-    """[layers, width], multiplied with them then."""
+    """[layers, width], multiplied with centered states."""
     mixing: Tensor | None
     """[width, width], from the right, with ``scaling="whitened"``."""
 
@@ -96,14 +95,14 @@ class Distillers(nn.Module):
         self.register_buffer("mixing", torch.eye(width) if self.config.scaling == "whitened" else None)
 
     def scaled(self, states: Tensor) -> Tensor:
-        """States as the distillers take them, and as they are reconstructed."""
+        """States after scaling, which are the inputs and targets of the distillers."""
         if self.config.scaling == "none":
             return states
         scaled: Tensor = (states - self.shift).mul_(self.scale)
         return scaled if self.mixing is None else scaled @ self.mixing
 
     def representation(self, kind: str) -> Representation:
-        """A map from states to vectors of one kind, for use and not for training.
+        """A map from states to vectors of one kind, for inference.
 
         Kinds are ``meaning``, ``context`` and ``raw``, each also with ``-centred`` behind it, and ``raw-scaled``.
         """
@@ -128,11 +127,11 @@ class Distillers(nn.Module):
         return apply
 
     def divergence(self) -> Tensor:
-        """The weighted divergence of both distillers over the words that they have seen last."""
+        """The weighted divergence of both distillers for the last batch."""
         return self.config.variational * (self.meaning.divergence + self.context.divergence)
 
     def find_scale(self, states: Tensor) -> None:
-        """Take what ``scaled`` needs from some words' states [n, layers, width]."""
+        """Estimate the statistics for scaling from states of words [n, layers, width]."""
         if self.config.scaling in ("standardised", "whitened"):
             self.shift = states.mean(dim=0)
             size = (states - self.shift).square().mean(dim=0).sqrt()
@@ -143,17 +142,17 @@ class Distillers(nn.Module):
             self.mixing = whitening(layer_mean((states - self.shift) * self.scale))
 
     def find_centres(self, states: Tensor) -> None:
-        """Take the mean vectors of each kind over some words' states [n, layers, width]."""
+        """Estimate the mean vector of each kind from states of words [n, layers, width]."""
         means = [self.representation(kind)(states).mean(dim=0) for kind in KINDS]
         self.centres = torch.stack(means).to(self.centres.dtype).clone()
 
 
 def whitening(vectors: Tensor) -> Tensor:
-    """[width, width] a symmetric map of centered vectors [n, width] that brings the spreads of directions nearer."""
+    """[width, width] a symmetric map that makes the variances of centered vectors [n, width] more similar."""
     count, width = vectors.shape
     variances, directions = torch.linalg.eigh((vectors.double().T @ vectors.double()).cpu() / count)
     usual = variances.mean().clamp(min=SMALLEST)
-    # The fewer vectors, the more of the differences is chance.
+    # With fewer vectors, more of the differences is due to chance.
     factors = ((count * variances + width * usual) / (count + width)) ** (-WHITENING / 2)
     # As large together as before.
     factors *= (usual / (variances * factors.square()).mean().clamp(min=SMALLEST)).sqrt()
@@ -162,7 +161,7 @@ def whitening(vectors: Tensor) -> Tensor:
 
 
 class Distiller(nn.Module):
-    """One transformer layer over a word's states, as a sequence of layers, and the mean of what it gives.
+    """One transformer layer over a word's states, with layers as the sequence, and the mean of its outputs.
 
     Raises:
         UsageError: The width cannot be divided among the heads.
@@ -192,7 +191,7 @@ class Distiller(nn.Module):
         return result if self.log_variance is None else self._drawn(result)
 
     def _drawn(self, mean: Tensor) -> Tensor:
-        """[n, width] vectors drawn around their means in training, and the means else; keeps the divergence."""
+        """[n, width] vectors drawn around their means in training, otherwise the means; stores the divergence."""
         assert self.log_variance is not None
         log_variance: Tensor = self.log_variance(mean)
         self.divergence = divergence(mean, log_variance)
@@ -202,15 +201,15 @@ class Distiller(nn.Module):
 
 
 def divergence(mean: Tensor, log_variance: Tensor) -> Tensor:
-    """Kullback-Leibler divergence of normal distributions [n, width] from the standard one, the mean over numbers."""
+    """Mean Kullback-Leibler divergence of normal distributions [n, width] from the standard one."""
     return (mean.square() + log_variance.exp() - 1 - log_variance).mean() / 2
 
 
 def attended(layer: nn.TransformerEncoderLayer, states: Tensor) -> Tensor:
-    """What a transformer layer gives for many short sequences [n, length, width], without dropout.
+    """The output of a transformer layer for many short sequences [n, length, width], without dropout.
 
-    Attention kernels of GPUs take a block of processors for every head of every sequence, however short it
-    is, and for a few states that would be most of the work; here all are compared at once.
+    GPU kernels for attention start a thread block for every head of every sequence, which would be most of the work
+    for such short sequences; here all are computed at once.
     """
     attention = layer.self_attn
     projected = functional.linear(states, attention.in_proj_weight, attention.in_proj_bias)
@@ -224,12 +223,12 @@ def attended(layer: nn.TransformerEncoderLayer, states: Tensor) -> Tensor:
 
 
 def layer_mean(states: Tensor) -> Tensor:
-    """The raw baseline, and the target of reconstruction: the mean of the layers (Eq. 1)."""
+    """The mean of the layers: the raw baseline, and the target of reconstruction (Eq. 1)."""
     return states.mean(dim=1)
 
 
 class Parts(NamedTuple):
-    """The two distilled vectors of some words [n, width] each, and what they should reconstruct."""
+    """The distilled vectors of words [n, width], and the targets of reconstruction."""
 
     meaning: Tensor
     context: Tensor
@@ -237,7 +236,7 @@ class Parts(NamedTuple):
 
 
 def distil(distillers: Distillers, triples: Tensor) -> list[Parts]:
-    """Distil triples [n, roles, layers, width] in one go; one entry for each role."""
+    """Distill triples [n, roles, layers, width] at once; returns an entry for each role."""
     states = distillers.scaled(triples.transpose(0, 1).flatten(0, 1))
     count = len(triples)
     whole = (distillers.meaning(states), distillers.context(states), layer_mean(states))
@@ -245,7 +244,7 @@ def distil(distillers: Distillers, triples: Tensor) -> list[Parts]:
 
 
 def loss(original: Parts, positive: Parts, negative: Parts | None = None) -> Tensor:
-    """The sum of all terms; without a negative, those of the ablation."""
+    """The sum of all terms of the loss; without negatives, those of the ablation."""
     total = (
         _error(original, original, original)
         + _error(positive, positive, positive)
@@ -269,27 +268,27 @@ def _error(target: Parts, meaning: Parts, context: Parts) -> Tensor:
 
 
 DEGENERATE = 0.95
-"""A mean cosine between the vectors of different words from which on they say next to nothing."""
+"""Mean cosine between vectors of different words above which they are considered degenerate."""
 SEPARATED = 0.05
 
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """Mean cosines over triples. Of meanings, words with the same one should be near, others far."""
+    """Mean cosines over triples. Meanings should be similar for positives and different for negatives."""
 
     meaning_positive: float
     meaning_negative: float
     meaning_others: float
-    """Between the words of different triples; near 1 the distiller gives one vector for everything."""
+    """Between words of different triples; near 1, the distiller gives the same vector for everything."""
     context_positive: float
     context_negative: float
     context_others: float
     told_apart: float
-    """Part of the triples whose positive is nearer in meaning than the negative."""
+    """Share of triples whose positive is nearer in meaning than the negative."""
 
     @property
     def separation(self) -> float:
-        """How much better the meaning tells a negative from a positive than the context does."""
+        """How much better the meaning separates negatives from positives than the context does."""
         meaning = self.meaning_positive - self.meaning_negative
         return meaning - (self.context_positive - self.context_negative)
 
@@ -297,8 +296,8 @@ class Diagnosis:
     def degenerate(self) -> bool:
         """Whether the meanings of all words are nearly the same, or no better than the contexts.
 
-        Both happen without negatives: a constant meaning costs nothing then, and where positives are near to
-        their originals the loss is the same with the two distillers exchanged.
+        Both happen without negatives: a constant meaning costs nothing then, and if positives are close to their
+        originals, exchanging the two distillers does not change the loss.
         """
         return self.meaning_others >= DEGENERATE or self.separation < SEPARATED
 

@@ -1,4 +1,4 @@
-"""Training of the distillers on states of triples: early stopping, checkpoints, a test of learning rates."""
+"""Training the distillers on states of triples: early stopping, checkpoints, and a learning-rate range test."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ MOMENTS = ("exp_avg", "exp_avg_sq")
 
 @dataclass
 class Progress:
-    """How far a training has come."""
+    """The progress of a training run."""
 
     step: int = 0
     best: float = float("inf")
     waited: int = 0
-    """Checks since the last improvement."""
+    """Validations since the last improvement."""
     history: list[tuple[int, float]] = field(default_factory=list)
 
     @classmethod
     def saved(cls, history: list[list[float]], **counts: Any) -> Progress:
-        """From a checkpoint, in which a tuple is a list."""
+        """Restore the progress from a checkpoint, in which tuples are lists."""
         return cls(history=[(int(step), value) for step, value in history], **counts)
 
 
@@ -52,16 +52,16 @@ Count: TypeAlias = Annotated[int, Range(1)]
 
 @dataclass(frozen=True)
 class TrainConfig(Config):
-    """How the distillers are trained; the defaults are the paper's but for what development data chose."""
+    """Training settings; the defaults are the paper's, except for those chosen on development data."""
 
     batch: Count = 128
     learning_rate: Annotated[float, Range(0, above=True)] = 2e-4
     """4e-5 in the paper."""
     warm_up: Annotated[int, Range(0)] = 1000
-    """Steps over which the learning rate grows to its value."""
+    """Warm-up steps of the learning rate."""
     weight_decay: float = 0.0
     patience: Count = 15
-    """Checks without improvement after which training stops."""
+    """Validations without improvement after which training stops."""
     min_delta: float = 1e-4
     """What counts as an improvement of the validation loss."""
     checks_per_epoch: Count = 10
@@ -69,7 +69,7 @@ class TrainConfig(Config):
     """Triples held out; at most a tenth of all."""
     max_epochs: Count = 100
     negatives: bool = True
-    """False is the ablation, which degenerates."""
+    """False is the paper's ablation, which degenerates."""
     seed: int = 0
     distiller: DistillerConfig = field(default_factory=DistillerConfig)
 
@@ -78,22 +78,22 @@ PRESETS: Mapping[str, TrainConfig] = {
     "default": TrainConfig(),
     "paper": TrainConfig(learning_rate=4e-5, distiller=DistillerConfig(feedforward=4, scaling="none")),
 }
-"""Named settings: ours, chosen on development data, and the paper's."""
+"""Presets: our defaults, chosen on development data, and the paper's settings."""
 
 
 @dataclass(frozen=True)
 class Trained:
-    """What training gives."""
+    """The result of training."""
 
     distillers: Distillers
     history: list[tuple[int, float]]
-    """Step and validation loss of every check."""
+    """Step and loss of every validation."""
     best: float
     diagnosis: Diagnosis
     seconds_per_epoch: float
 
     def facts(self) -> dict[str, Any]:
-        """What is worth keeping beside the weights."""
+        """Facts for the provenance."""
         return {
             "steps": self.history[-1][0],
             "validation_loss": round(self.best, 6),
@@ -116,17 +116,17 @@ def train(
 
     Args:
         states: The triples.
-        config: How; None takes the preset ``default``.
+        config: Settings; None uses the preset ``default``.
         device: Where to train.
-        checkpoint: File to save the training in, and to resume from if it is there.
-        every: Seconds between two savings.
-        seconds: Stop after so much time at the latest.
+        checkpoint: File for saving the training, and for resuming if it exists.
+        every: Seconds between two checkpoints.
+        seconds: Maximum training time.
         progress: Show a progress bar with the validation loss.
 
     Raises:
         UsageError: There are too few triples.
         DataError: The checkpoint belongs to other states or settings, or the loss is not finite.
-        Interrupted: Ctrl-C or SIGTERM came; the training is saved if it has a checkpoint.
+        Interrupted: Ctrl-C or SIGTERM; the training is saved if it has a checkpoint.
     """
     config = config or TrainConfig()
     if len(states) < FEWEST:
@@ -165,7 +165,7 @@ class _Run:
         self.best = self._weights()
 
     def recipe(self) -> str:
-        """What determines the result."""
+        """The settings that determine the result."""
         states = self.states.source
         probe = states.rows(slice(0, 4)).float().double().sum()
         facts = {"config": asdict(self.config), "triples": len(states), "probe": float(probe)}
@@ -217,7 +217,7 @@ class _Run:
                     return
 
     def _state(self) -> dict[str, Tensor]:
-        """All that the next step depends on: weights, the best ones, the optimizer, the random generators."""
+        """The complete training state: current and best weights, optimizer, random generators."""
         tensors = {f"weights/{name}": weight for name, weight in self.distillers.state_dict().items()}
         tensors |= {f"best/{name}": weight for name, weight in self.best.items()}
         for name, parameter in self.distillers.named_parameters():
@@ -228,13 +228,13 @@ class _Run:
         return tensors
 
     def _restore(self, progress: Progress, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Put everything back as it was saved."""
+        """Restore the training state."""
         device, self.progress = self.states.device, progress
         self.distillers.load_state_dict(to_tensors(arrays, "weights/"))
         self.best = {name: weight.to(device) for name, weight in to_tensors(arrays, "best/").items()}
         moments = {moment: to_tensors(arrays, f"{moment}/") for moment in MOMENTS}
         for name, parameter in self.distillers.named_parameters():
-            # The fused optimizer of GPUs counts its steps there.
+            # The fused optimizer counts its steps on the GPU.
             step = torch.tensor(float(progress.step), device=device)
             own = {moment: tensors[name].to(device) for moment, tensors in moments.items()}
             self.optimizer.state[parameter] = {"step": step, **own}
@@ -244,7 +244,7 @@ class _Run:
             torch.cuda.set_rng_state(random["cuda"])
 
     def _batches(self) -> Iterator[Tensor]:
-        """Batches from where the training is, in an order that depends on the seed and the epoch only."""
+        """Batches from the current position, in an order that depends only on the seed and the epoch."""
         first_epoch, done = divmod(self.progress.step, self.steps_per_epoch)
         for epoch in range(first_epoch, self.config.max_epochs):
             order = self.states.placed(np.random.default_rng([self.config.seed, epoch]).permutation(self.training))
@@ -253,12 +253,12 @@ class _Run:
             done = 0
 
     def batches_for_ever(self) -> Iterator[Tensor]:
-        """Batches of one epoch after another, without regard to the progress."""
+        """Endless batches, epoch by epoch, regardless of the progress."""
         while True:
             yield from self._batches()
 
     def step_at(self, numbers: Tensor, rate: float) -> float:
-        """One step at a learning rate; returns the loss before it."""
+        """Take a step with a learning rate; return the loss before it."""
         self.distillers.train()
         self._set_rate(rate)
         self.optimizer.zero_grad(set_to_none=True)
@@ -308,7 +308,7 @@ class _Run:
         self.progress.best, self.progress.waited = -stopping.best, stopping.waited
 
     def _stopping(self) -> Patience:
-        """Early stopping by the validation loss; its state is in the progress, which is saved."""
+        """Early stopping by the validation loss, restored from the saved progress."""
         progress, checks = self.progress, len(self.progress.history)
         best_check = checks - progress.waited
         return Patience(self.config.patience, self.config.min_delta, -progress.best, best_check, checks)
@@ -317,7 +317,7 @@ class _Run:
         return {name: weight.clone() for name, weight in self.distillers.state_dict().items()}
 
     def _some_words(self) -> Tensor:
-        """[n, layers, width] states of words, in their sentences, that are trained on."""
+        """[n, layers, width] states of some training words in their sentences."""
         return self.states.take(self.states.placed(self.training[:CENTRE_WORDS]))[:, 0]
 
 
@@ -330,20 +330,20 @@ def _own_randomness(seed: int, device: torch.device) -> Iterator[None]:
 
 SMOOTHING = 0.9
 DIVERGED = 4.0
-"""The test ends where the smoothed loss is so many times the lowest."""
+"""The range test ends when the smoothed loss is this many times the lowest."""
 EDGE = 5
-"""Tests at each end that no rate is chosen by: there the smoothed loss has seen too little, or diverges."""
+"""Steps at either end of the range test that are ignored, because the smoothed loss is unreliable or diverges."""
 
 
 @dataclass(frozen=True)
 class RateTest:
-    """A range test."""
+    """The result of a learning-rate range test."""
 
     rates: tuple[float, ...]
     losses: tuple[float, ...]
-    """Of the training batches, smoothed."""
+    """Smoothed losses of the training batches."""
     best: float
-    """The rate at which the smoothed loss fell fastest over the logarithm of the rate."""
+    """The rate at which the smoothed loss fell fastest, relative to the logarithm of the rate."""
 
 
 def find_rate(
@@ -355,9 +355,9 @@ def find_rate(
     high: float = 1.0,
     steps: int = 200,
 ) -> RateTest:
-    """Train with a rate that grows from ``low`` to ``high`` by one factor at each step (Smith 2017).
+    """Run a range test: train with a rate that grows geometrically from ``low`` to ``high`` (Smith 2017).
 
-    The steps are those of a training with these settings, without its warm-up; nothing is kept of it.
+    Otherwise training uses these settings, without warm-up; its result is discarded.
 
     Raises:
         UsageError: There are too few triples or steps, or the range is empty.

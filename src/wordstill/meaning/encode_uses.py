@@ -1,4 +1,4 @@
-"""Uses of words in lines of text, encoded in blocks, here or by several workers, and saved to search in."""
+"""Uses of words in lines of text, encoded in blocks by this process or several workers, and saved for search."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from wordstill.teacher.spans import TEXTS_AT_ONCE
 
 DOING, UNIT = "encoding lines", "lines"
 BLOCK = 1024
-"""Lines in a block, of each of which every word may be encoded."""
+"""Lines in a block; every word of each may be encoded."""
 
 
 def encode_uses(
@@ -41,22 +41,22 @@ def encode_uses(
     progress: bool = False,
     block: int = BLOCK,
 ) -> OccurrenceStore:
-    """Encode words in lines and save them; the same call resumes one that was stopped.
+    """Encode words in lines and save them; an interrupted run resumes with the same call.
 
     Args:
-        encoder: Gives the vectors.
-        lines: Occurrences, which come first in the result, and texts, for every word of them.
-        out: Folder to make; ``OUT.partial`` holds the blocks that are done.
-        words: Only these words of texts, whatever their case.
-        workers: Who does the work; None, or one that names nobody, is this process.
-        overwrite: Whether to replace a folder, and to throw away what a stopped call has done.
+        encoder: The meaning encoder.
+        lines: Occurrences, which come first in the result, and texts, whose words are all encoded.
+        out: Output folder; ``OUT.partial`` has the finished blocks.
+        words: Encode only these words of texts, in any case.
+        workers: Workers that encode; by default this process.
+        overwrite: Whether to replace a folder, and to discard the progress of an interrupted run.
         progress: Show a progress bar.
-        block: How many texts are done at a time; what is done survives a stop.
+        block: Number of texts in a block.
 
     Raises:
         UsageError: The folder exists, another run is writing it, or the tokenizer drops an occurrence.
-        DataError: A stopped call had other lines or settings.
-        Interrupted: Ctrl-C or SIGTERM came; the blocks that are done are kept.
+        DataError: The interrupted run had other lines or settings.
+        Interrupted: Ctrl-C or SIGTERM; finished blocks are kept.
     """
     path, reader = Path(out), UseReader(encoder, words)
     refuse_foreign(path, OWN_FILES)
@@ -77,7 +77,7 @@ def encode_uses(
         vectors = np.concatenate([empty, *(matrix for _, matrix in found)])
         store = OccurrenceStore([use for uses, _ in found for use in uses], vectors, encoder.fingerprint)
         store.save(path, overwrite=work.overwrite)
-        # The files of the blocks are mapped; the folder goes only when nothing needs them any more.
+        # The blocks are memory-mapped, so the folder is removed only when they are no longer needed.
         del found
     return store
 
@@ -116,10 +116,10 @@ class Uses:
 
 @dataclass(frozen=True)
 class UseWork:
-    """What a worker must know to encode; lines come with each block."""
+    """The information that a worker needs to encode; lines come with each block."""
 
     encoder: str
-    """Its folder."""
+    """Folder of the encoder."""
     teacher: TeacherConfig
     precision: str
     kind: str

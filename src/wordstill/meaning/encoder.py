@@ -1,4 +1,4 @@
-"""The encoder of meanings: of a word in its sentence, of every word, of whole sentences, of a word in a whole text.
+"""The meaning encoder: vectors for what words mean in their sentences, and means of these over sentences or texts.
 
 On disk it is a folder without the teacher:
 
@@ -61,7 +61,7 @@ encoder.encode("They sat on the bank.", (16, 20))
 Vectors = NDArray[np.float32]
 ALL_KINDS = (*KINDS, *(f"{kind}{CENTRED}" for kind in KINDS), RAW_SCALED)
 DEFAULT_KIND = f"meaning{CENTRED}"
-"""What development data chose; the paper's is ``meaning``."""
+"""The default kind, chosen on development data; the paper's is ``meaning``."""
 
 
 class MeaningEncoder:
@@ -69,20 +69,20 @@ class MeaningEncoder:
 
     Args:
         teacher: The frozen language model.
-        distillers: Trained on states of the same layers of that teacher.
-        layers: Which.
-        kind: ``meaning``, ``context`` for what the other distiller keeps, or ``raw`` for the mean of the
-            layers; with ``-centred`` behind it, the mean vector over the words of the training is taken away.
-            ``raw-scaled`` is the mean of the layers as the distillers take them.
+        distillers: Distillers trained on states of these layers of the teacher.
+        layers: The layers.
+        kind: ``meaning``, ``context`` for the other distiller, or ``raw`` for the mean of the layers; with the suffix
+            ``-centred``, the mean vector over the training words is subtracted. ``raw-scaled`` is the mean of the
+            layers after the distillers' scaling.
         provenance: How the distillers were trained.
 
     Attributes:
-        path: The folder that it was loaded from, if it was.
-        fingerprint: Identifies teacher, layers, weights and kind: what makes two vectors comparable.
-        represent: From states [n, layers, width] to vectors [n, dim].
+        path: The folder that the encoder was loaded from, if any.
+        fingerprint: Identifies teacher, layers, weights and kind; vectors with the same fingerprint are comparable.
+        represent: Maps states [n, layers, width] to vectors [n, dim].
 
     Raises:
-        UsageError: The distillers are of another shape than the teacher's states.
+        UsageError: The distillers do not fit the shape of the teacher's states.
 
     Example:
         >>> encoder = MeaningEncoder.load("meaning")               # doctest: +SKIP
@@ -124,13 +124,13 @@ class MeaningEncoder:
         dtype: str = "auto",
         teacher: str | Path | Teacher | None = None,
     ) -> MeaningEncoder:
-        """Open a folder that ``save`` wrote, and load its teacher from where it was.
+        """Open a folder that ``save`` wrote, and load its teacher.
 
-        A teacher that is somewhere else now is given by its place, or as it is.
+        A teacher that has moved is given by its new location, or as an object.
 
         Raises:
-            FormatError: The folder is not such an encoder, or is damaged.
-            TeacherError: The teacher is not the one that the distillers were trained on.
+            FormatError: The folder is not an encoder, or is damaged.
+            TeacherError: The distillers were trained on another teacher.
         """
         path = Path(path)
         with reading(path, FormatError, "Train it again."):
@@ -153,7 +153,7 @@ class MeaningEncoder:
         return encoder
 
     def save(self, path: str | Path, *, overwrite: bool = False) -> None:
-        """Write distillers and settings, but not the teacher; a folder of anything else is not replaced."""
+        """Write distillers and settings, without the teacher; a folder that is not an encoder is not replaced."""
         path = Path(path)
         refuse_existing(path, overwrite=overwrite)
         refuse_foreign(path, (WEIGHTS, CONFIG, CARD))
@@ -180,10 +180,10 @@ class MeaningEncoder:
         return self.reader.shape[1]
 
     def representations(self) -> dict[str, Representation]:
-        """Maps from states to vectors of each kind, in the teacher's precision, so that they cost little."""
+        """Maps from states to vectors of each kind, in the teacher's precision for speed."""
         device, dtype = self.teacher.device, self.teacher.dtype
         if device.type == "cpu" and dtype is torch.bfloat16:
-            # The teacher may have kernels of its own for bfloat16 where torch has only slow ones.
+            # The teacher may have its own bfloat16 kernels where torch only has slow ones.
             dtype = choose_precision("auto", device)
         working = copy.deepcopy(self.distillers).to(dtype)
         return {kind: working.representation(kind) for kind in ALL_KINDS}
@@ -192,8 +192,8 @@ class MeaningEncoder:
         """[dim] the meaning of one word or phrase.
 
         Args:
-            sentence: A text of any length; one over the teacher's limit is read in windows.
-            span: The word itself, if it stands there once, its character offsets (start, end), or its number from 0 on.
+            sentence: A text of any length; a text over the teacher's limit is read in windows.
+            span: The word itself, if it occurs once, its character offsets (start, end), or its index, from 0.
 
         Raises:
             UsageError: There is no such word, or the tokenizer drops it.
@@ -202,11 +202,11 @@ class MeaningEncoder:
         return vector
 
     def encode_many(self, places: Sequence[tuple[str, Place]]) -> Vectors:
-        """[N, dim] the meanings of words, each given as for ``encode``; much faster than one by one."""
+        """[N, dim] the meanings of words, given as for ``encode``; much faster than one by one."""
         return self.encode_occurrences([Occurrence.at(sentence, span) for sentence, span in places])
 
     def encode_occurrences(self, occurrences: Sequence[Occurrence]) -> Vectors:
-        """[N, dim] the meanings of occurrences, whose spans are taken as they are.
+        """[N, dim] the meanings of occurrences, whose spans are not checked.
 
         Raises:
             UsageError: The tokenizer drops one of them.
@@ -223,9 +223,9 @@ class MeaningEncoder:
     def encode_texts(
         self, texts: Sequence[str], words: Sequence[str] | None = None
     ) -> list[tuple[list[Occurrence], Vectors]]:
-        """For each text of any length, its words that have subwords and their meanings.
+        """For each text of any length, its words that have subwords, and their meanings.
 
-        Given some words, only these, whatever their case; a text without any of them is not read.
+        With ``words``, only these words in any case; texts without them are not read.
         """
         wanted = None if words is None else {word.casefold() for word in words}
         spans = [_wanted_spans(text, wanted) for text in texts]
@@ -242,12 +242,12 @@ class MeaningEncoder:
         ]
 
     def encode_sentences(self, sentences: Sequence[str], unit: Unit = "words") -> Vectors:
-        """[N, dim] mean of the meanings in each sentence; zeros for one without any.
+        """[N, dim] the mean of the meanings in each sentence; zeros for a sentence without words.
 
         Args:
             sentences: Texts of any length.
-            unit: Whether each word or each subword is distilled; the distillers are trained on whole words,
-                but the paper applies them to subwords here.
+            unit: Whether to encode words or subwords; the distillers are trained on whole words, but the paper
+                applies them to subwords here.
         """
         sums = torch.zeros(len(sentences), self.dim, device=self.teacher.device)
         counts = torch.zeros(len(sentences), device=self.teacher.device)
@@ -260,7 +260,7 @@ class MeaningEncoder:
     def most_similar(
         self, sentence: str, span: Place, store: OccurrenceStore, topn: int = 10
     ) -> list[tuple[Occurrence, float]]:
-        """The occurrences in a store whose meanings are nearest to that of a word, with their cosines."""
+        """The occurrences in a store with the meanings nearest to that of a word, with their cosines."""
         store.refuse_other(self)
         return store.nearest(self.encode(sentence, span), topn)
 
@@ -281,7 +281,7 @@ def _array(vectors: Tensor) -> Vectors:
 
 
 def _read_config(path: Path) -> dict[str, Any]:
-    """The settings of a saved encoder."""
+    """Read and check the settings of a saved encoder."""
     file = path / CONFIG
     if not file.is_file():
         raise FormatError(f"{path} is not a saved encoder: it has no {CONFIG}. Train one with meaning train.")
@@ -298,7 +298,7 @@ def _read_config(path: Path) -> dict[str, Any]:
     if wrong := [name for name, kind in fields.items() if type(config.get(name)) is not kind]:
         raise FormatError(f"{file} lacks {', '.join(wrong)}. The folder is damaged.")
     if config.keys() == {"format", "schema", *fields}:
-        # Encoders of earlier versions have no checksum here.
+        # Encoders of earlier versions have no checksum.
         return dict(config)
     try:
         return unsigned(config, OWN_CHECKSUM)
@@ -333,9 +333,9 @@ def _card(config: dict[str, Any]) -> str:
 def static_table(
     encoder: MeaningEncoder, corpus: Corpus, vocabulary: Vocabulary, *, progress: bool = False
 ) -> WordVectors:
-    """One vector for each word of a vocabulary that a text shows.
+    """A static table: the mean vector of each word of a vocabulary over its occurrences in a text.
 
-    Whole paragraphs are read, split at sentence ends where they are too long.
+    Whole paragraphs are read, split at sentence ends if they are too long.
     """
     teacher, layers = encoder.teacher, encoder.reader.layers
     batches = TextBatches(

@@ -1,8 +1,8 @@
 """Greedy search with a Marian translator, many sentences at once.
 
-It gives what ``generate`` of transformers gives, sooner: keys and values have their place from the start instead of
-being joined anew at each step, sentences that have ended leave the batch, and a step is few operations, whose start is
-most of the time of a small model on a GPU.
+It gives the same results as transformers' ``generate``, faster: keys and values are preallocated instead of
+concatenated at each step, finished sentences leave the batch, and a step has few operations, whose launches take most
+of the time of a small model on a GPU.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from torch import Tensor
 from torch.nn import functional
 
 LEAVING = 8
-"""Steps after which sentences that have ended leave the batch: to look costs a wait for the device."""
+"""Steps after which finished sentences leave the batch; checking more often would mean waiting for the device."""
 
 
 class _Layer(NamedTuple):
-    """What a layer of the decoder keeps of a batch, each [n, heads, length, size]."""
+    """The cached keys and values of a decoder layer, each [n, heads, length, size]."""
 
     keys: Tensor
     values: Tensor
@@ -26,15 +26,15 @@ class _Layer(NamedTuple):
     source_values: Tensor
 
     def of(self, rows: Tensor) -> _Layer:
-        """The same of some sentences."""
+        """The cache of some sentences only."""
         return _Layer(*(kept[rows] for kept in self))
 
 
 class GreedySearch:
-    """The most probable subword after each other, until a translation ends or is cut.
+    """Chooses the most probable subword at each step, until a translation ends or is cut.
 
     Args:
-        model: A Marian of transformers, on its device and in its precision.
+        model: A Marian model from transformers, on its device and in its precision.
     """
 
     def __init__(self, model: Any) -> None:
@@ -58,10 +58,10 @@ class GreedySearch:
         Args:
             ids: Subwords [n, length].
             mask: Where there are any [n, length].
-            most: Subwords after which each translation is cut [n].
+            most: Maximum length of each translation in subwords [n].
 
         Returns:
-            Subwords of each translation, the end among them where there is one.
+            Subwords of each translation, including the end token if there is one.
         """
         device, count, longest = ids.device, len(ids), max(most)
         read = self.encoder(input_ids=ids, attention_mask=mask).last_hidden_state
@@ -98,7 +98,7 @@ class GreedySearch:
         return states.view(*states.shape[:2], self.heads, -1).transpose(1, 2).contiguous()
 
     def _next(self, last: Tensor, step: int, kept: list[_Layer], hidden: Tensor) -> Tensor:
-        """The most probable subwords [n] after the last ones."""
+        """The most probable next subwords [n]."""
         state = functional.embedding(last, self._words) * self._scale + self._places[step]
         for layer, weight, bias, own in zip(self.layers, self._weights, self._biases, kept):
             parts = functional.linear(state, weight, bias).view(len(state), 3, self.heads, 1, -1)
@@ -114,8 +114,8 @@ class GreedySearch:
 
 
 def _attended(query: Tensor, keys: Tensor, values: Tensor, hidden: Tensor | None = None) -> Tensor:
-    """[n, width] what queries [n, heads, 1, size] take of values [n, heads, length, size]."""
-    # Kernels for attention are made for many queries; here each sentence has one.
+    """[n, width] attention of queries [n, heads, 1, size] over values [n, heads, length, size]."""
+    # Attention kernels are made for many queries; here each sentence has a single one.
     scores = (query * query.shape[-1] ** -0.5) @ keys.transpose(-1, -2)
     weights = (scores if hidden is None else scores + hidden).softmax(dim=-1)
     mixed: Tensor = (weights @ values).flatten(1)

@@ -1,12 +1,11 @@
-"""The baseline of Liu et al. 2020: contextual vectors drawn towards static ones, for all words alike.
+"""The baseline of Liu et al. 2020: a linear map that moves contextual vectors towards static ones.
 
 1. Contextual vectors of a word's first occurrences are averaged; both sides are scaled to length one.
 2. W turns the static space onto the contextual one (orthogonal Procrustes).
 3. Both "meet in the middle": A takes contextual vectors to the mean of the two by least squares.
 
-Only A is used afterwards. Deviations from the authors' code: words without a static vector are left out
-(there they get noise), and spaces of different width are turned onto each other as they are (there the
-narrower one is repeated and padded).
+Only A is used afterwards. Deviations from the authors' code: words without a static vector are left out (the code
+gives them noise), and spaces of different width are aligned as they are (the code repeats and pads the narrower one).
 
 Reference: Liu, McCarthy & Korhonen 2020, Towards Better Context-aware Lexical Semantics, EMNLP.
 """
@@ -31,7 +30,7 @@ OCCURRENCES = 100
 
 
 class LiuTransform:
-    """A linear map of contextual vectors; a representation. Its matrix is applied from the right to unit vectors."""
+    """A representation: a linear map of contextual vectors, whose matrix is applied from the right to unit vectors."""
 
     def __init__(self, matrix: Tensor) -> None:
         self.matrix = matrix
@@ -41,7 +40,7 @@ class LiuTransform:
         """Learn the map from vectors of the same words, contextual ones [n, width] and static ones [n, other width].
 
         Raises:
-            DataError: There are fewer words than dimensions, so that there are many such maps.
+            DataError: There are fewer words than dimensions, so the map is not unique.
         """
         if len(contextual) < contextual.shape[1]:
             raise DataError(
@@ -51,13 +50,13 @@ class LiuTransform:
         here, there = (_unit(vectors.double()) for vectors in (contextual, static))
         left, _, right = torch.linalg.svd(there.T @ here, full_matrices=False)
         middle = (here + there @ (left @ right)) / 2
-        # Through the pseudo-inverse: least squares on a GPU need vectors that fill the space.
+        # With the pseudo-inverse, because least squares on a GPU needs a matrix of full rank.
         solved: Tensor = torch.linalg.pinv(here.T @ here, hermitian=True) @ (here.T @ middle)
         return cls(solved.float())
 
     @classmethod
     def fit_texts(cls, reader: StateReader, texts: Sequence[str], static: WordVectors) -> LiuTransform:
-        """Learn the map from the first 100 occurrences of each word in texts that a static table has."""
+        """Learn the map from the first 100 occurrences in texts of each word of a static table."""
         rows, places = _occurrences(texts, static)
         sums = RowSums(len(static), reader.shape[1], reader.teacher.device)
         for numbers, states in reader.read(texts, places):
@@ -67,7 +66,7 @@ class LiuTransform:
         return cls.fit(sums.pooled()[seen], table.to(seen.device))
 
     def __call__(self, states: Tensor) -> Tensor:
-        """[n, width] transformed means of the layers of states [n, layers, width]."""
+        """[n, width] the mapped mean over the layers of states [n, layers, width]."""
         return _unit(layer_mean(states).float()) @ self.matrix.to(states.device)
 
 

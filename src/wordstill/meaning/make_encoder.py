@@ -1,4 +1,4 @@
-"""Training an encoder of meanings: from triples, or from plain text in one call."""
+"""Training a meaning encoder, from triples or from plain text in one call."""
 
 from __future__ import annotations
 
@@ -48,24 +48,24 @@ def train_encoder(
     seconds: float | None = None,
     progress: bool = False,
 ) -> tuple[MeaningEncoder, Trained]:
-    """Train distillers over a teacher and save them; the same call resumes one that was stopped.
+    """Train distillers on a teacher's states and save them; an interrupted run resumes with the same call.
 
     Args:
-        triples: What to learn from.
+        triples: The training triples.
         teacher: The frozen language model.
-        out: Folder to make; ``OUT.partial`` holds the work until then.
-        config: How to train; None takes the preset ``default``.
-        layers: Which layers to distil.
-        states: Folder for the teacher's states, kept for further trainings; None throws them away.
-        other_teacher: Whether the teacher may be another than the masked model that the triples come from.
-        overwrite: Whether to replace a folder, and to throw away what a stopped call has done.
-        seconds: Train no longer than this.
+        out: Output folder; ``OUT.partial`` has unfinished work.
+        config: Training settings; None uses the preset ``default``.
+        layers: The layers to distill.
+        states: Folder for the teacher's states, kept for later training runs; None discards them.
+        other_teacher: Whether the teacher may differ from the masked model that made the triples.
+        overwrite: Whether to replace a folder, and to discard the progress of an interrupted run.
+        seconds: Maximum training time.
         progress: Show progress bars.
 
     Raises:
-        DataError: The triples are those of another teacher, or a stopped call had other settings.
+        DataError: The triples were made with another teacher, or the interrupted run had other settings.
         UsageError: The folder exists, another run is writing it, or there are too few triples.
-        Interrupted: Ctrl-C or SIGTERM came; states and training are kept.
+        Interrupted: Ctrl-C or SIGTERM; states and training are kept.
     """
     config, path = config or TrainConfig(), Path(out)
     reader = StateReader(teacher, layers)
@@ -79,7 +79,7 @@ def train_encoder(
         provenance = _provenance(triples, cache, config, trained)
         encoder = MeaningEncoder(teacher, trained.distillers, layers, provenance=provenance)
         encoder.save(path, overwrite=work.overwrite)
-        # The rows of the cache are mapped; the folder goes only when nothing needs them any more.
+        # The cache is memory-mapped, so the folder is removed only when it is no longer needed.
         del cache
     _warn_of_a_short_training(trained.facts()["steps"], config)
     trained.diagnosis.warn()
@@ -87,7 +87,7 @@ def train_encoder(
 
 
 def refuse_other_teacher(triples: Triples, reader: StateReader) -> None:
-    """Raise if triples were made with another masked language model than a teacher."""
+    """Refuse triples that were made with another masked language model than the teacher."""
     made_with: Mapping[str, Any] = triples.header.get("masked_model", {})
     if made_with.get("fingerprint") != reader.teacher.identity:
         raise DataError(
@@ -124,17 +124,17 @@ def _provenance(triples: Triples, cache: StateCache, config: TrainConfig, traine
 SAMPLE_WORDS = 2_000
 SMALLEST_BATCH = 16
 SAME_MEANING = 5
-"""The neighbor whose cosine is the threshold: nearer words have about the same meaning."""
+"""Rank of the neighbor whose cosine is the threshold; nearer words have about the same meaning."""
 
 
 @dataclass(frozen=True)
 class ReadyConfig(Config):
-    """The few settings that matter; everything else is as in the single steps."""
+    """The main settings; all others have the defaults of the single steps."""
 
     triples: Annotated[int, Range(20)] = 20_000
     """How many targets to make triples of."""
     min_words: Annotated[int, Range(1)] = 8
-    """Words of the shortest sentence that is used."""
+    """Minimum length of a sentence in words."""
     epochs: Annotated[int, Range(1)] = 50
     seed: int = 0
 
@@ -151,31 +151,31 @@ def make_encoder(
     overwrite: bool = False,
     progress: bool = False,
 ) -> tuple[MeaningEncoder, Trained]:
-    """Make an encoder from text and a masked language model; the same call resumes one that was stopped.
+    """Make an encoder from text and a masked language model; an interrupted run resumes with the same call.
 
-    The text is prepared; static vectors are distilled from the same model; triples are made by substitution; and
-    the distillers are trained with a warm-up of a tenth of the steps. Each step is kept in ``OUT.partial`` until
-    the encoder is complete.
+    The text is prepared, static vectors are distilled from the same model, triples are made by substitution, and the
+    distillers are trained with a warm-up of a tenth of the steps. The results of all steps are in ``OUT.partial``
+    until the encoder is complete.
 
     Args:
         inputs: A prepared store, or files, folders and glob patterns of text.
-        out: Folder to make.
+        out: Output folder.
         masked: Name or folder of a masked language model, which is also the teacher.
-        config: Settings; None takes the defaults.
-        workers: Who distils and makes triples; None, or one that names nobody, is this process, which also trains.
+        config: Settings; None uses the defaults.
+        workers: Workers that distill and make triples; by default this process, which also trains.
         device: Where the model runs.
-        dtype: In which precision.
-        overwrite: Replace ``out`` if it exists, and throw away what a stopped call has done.
+        dtype: Precision of the model.
+        overwrite: Replace ``out`` if it exists, and discard the progress of an interrupted run.
         progress: Show progress bars.
 
     Raises:
-        DataError: The text cannot be read, or a stopped call had another text, model or other settings.
+        DataError: The text cannot be read, or the interrupted run had another text, model or settings.
         UsageError: ``out`` exists, or another run is writing it.
-        TeacherError: The model cannot be loaded, or is no masked language model.
-        Interrupted: Ctrl-C or SIGTERM came; finished steps are kept.
+        TeacherError: The model cannot be loaded, or is not a masked language model.
+        Interrupted: Ctrl-C or SIGTERM; finished steps are kept.
     """
     config, path = config or ReadyConfig(), Path(out)
-    # The training can have other epochs than when it was stopped.
+    # A resumed training may have another number of epochs.
     settings = {"masked": masked, **asdict(replace(config, epochs=1))}
     engaged = (workers or Workers()).engaged()
     with engaged, working_folder(path, "meaning make", settings, overwrite=overwrite) as work:
@@ -191,7 +191,7 @@ def make_encoder(
         steps = max(1, len(triples) // training.batch) * config.epochs
         training = replace(training, warm_up=min(training.warm_up, steps // 10))
         made = work.path / "encoder"
-        # A run may have been killed between the two.
+        # A run may have been killed in between.
         remove(made)
         encoder, trained = train_encoder(triples, teacher, made, training, progress=progress)
         encoder.save(path, overwrite=work.overwrite)
@@ -199,12 +199,12 @@ def make_encoder(
 
 
 def batch_for(triples: int) -> int:
-    """Triples in a batch: few where there are few, since a step or two an epoch would teach nothing."""
+    """Size of a batch: smaller if there are few triples, because one or two steps per epoch are not enough."""
     return min(TrainConfig.batch, max(SMALLEST_BATCH, triples // 64))
 
 
 def usual_threshold(vectors: WordVectors, seed: int = 0) -> float:
-    """A cosine from which on words have about the same meaning: the median of the fifth neighbors of a sample."""
+    """A threshold for about the same meaning: the median cosine of fifth neighbors over a sample of words."""
     rows = np.random.default_rng(seed).permutation(len(vectors))[:SAMPLE_WORDS]
     near = vectors.neighbors([vectors.words[row] for row in rows.tolist()], topn=SAME_MEANING)
     cosines = [scored[-1][1] for scored in near if scored]

@@ -1,4 +1,4 @@
-"""Training triples from targets: made block by block, and joined into one file when all are made.
+"""Training triples from targets: made in blocks, which are joined into one file at the end.
 
 A block in the working folder is a file named after its first target: a line of counts of dropped targets, then
 triples.
@@ -37,9 +37,9 @@ from wordstill.vectors import WordVectors
 
 DOING, UNIT = "making triples", "targets"
 SUM = "sha256 of the triples"
-"""Beside the counts in the first line of a block."""
+"""Key of the number of targets in the first line of a block."""
 BLOCK, GPU_BLOCK = 2048, 16384
-"""Targets in a block. A GPU wants many sentences of one length at once."""
+"""Targets in a block; a GPU needs many sentences of similar length."""
 
 
 class Mode(StrEnum):
@@ -55,7 +55,7 @@ class PairConfig:
     """All settings of making triples."""
 
     count: int = 100_000
-    """How many targets to choose; fewer triples come of them."""
+    """How many targets to choose; some give no triple."""
     targets: TargetConfig = field(default_factory=TargetConfig)
     build: BuildConfig = field(default_factory=BuildConfig)
 
@@ -75,28 +75,28 @@ def make_triples(
     seconds: float | None = None,
     by: TripleWorkers | None = None,
 ) -> Triples:
-    """Make triples and write them to a file; the same call resumes one that was stopped.
+    """Make triples and write them to a file; an interrupted run resumes with the same call.
 
-    Without ready-made paraphrases and without a paraphraser, positives are made by substitution alone.
+    Without given paraphrases or a paraphraser, positives are made by substitution only.
 
     Args:
         sources: Targets.
-        masked: Predicts what fits a place.
-        vectors: Static vectors for the cosine tests; any table.
-        out: The file to make; ``OUT.partial`` holds the blocks that are done.
-        config: Settings; None takes the paper's.
-        paraphraser: Says sentences in other words, such as a round trip.
-        overwrite: Whether to replace a file, and to throw away what a stopped call has done.
+        masked: The masked language model that predicts substitutes.
+        vectors: Static vectors for cosines; any table.
+        out: The file to write; ``OUT.partial`` has the finished blocks.
+        config: Settings; None uses the paper's.
+        paraphraser: Paraphrases sentences, for example by round-trip translation.
+        overwrite: Whether to replace a file, and to discard the progress of an interrupted run.
         progress: Show a progress bar.
-        block: Targets in a block; None takes 2,048 on a CPU and 16,384 on a GPU.
-        enough: No more targets are taken once there are so many triples.
-        seconds: No more targets are taken once so much time has passed.
+        block: Targets in a block; None means 2,048 on a CPU and 16,384 on a GPU.
+        enough: Stop after this many triples.
+        seconds: Stop after this much time.
         by: Workers that make the triples; None makes them in this process.
 
     Raises:
         UsageError: The file exists, another run is writing it, or the translators are for another language.
-        DataError: A stopped call had other settings, or no triple came of all targets.
-        Interrupted: Ctrl-C or SIGTERM came; the blocks that are done are kept.
+        DataError: The interrupted run had other settings, or no target gave a triple.
+        Interrupted: Ctrl-C or SIGTERM; finished blocks are kept.
     """
     config, path = config or PairConfig(), Path(out)
     if sources.paraphrases is not None and paraphraser is not None:
@@ -138,7 +138,7 @@ def make_triples(
 
 @dataclass(frozen=True)
 class TripleMaker:
-    """Makes the triples of blocks of targets, each with a ready-made paraphrase or None."""
+    """Makes the triples of blocks of targets, each with a given paraphrase or None."""
 
     masked: MaskedModel
     builder: TripleBuilder
@@ -146,7 +146,7 @@ class TripleMaker:
     mode: Mode
 
     def facts(self) -> dict[str, Any]:
-        """What it makes triples with."""
+        """Names and fingerprints of models and vectors, for the header."""
         return {
             "masked_model": {"name": self.masked.name, "fingerprint": self.masked.fingerprint},
             "paraphraser": None if self.paraphraser is None else self.paraphraser.name,
@@ -155,7 +155,7 @@ class TripleMaker:
     def read(self, block: Block, report: Report = lambda targets: None) -> MadeTriples:
         """The triples of some targets."""
         source, config = str(self.mode), self.builder.config
-        # Before anything is predicted or translated: that is nearly all of the work.
+        # Before predicting and translating, which is nearly all of the work.
         reasons = [self.builder.ruled_out(target, source=source) for target, _ in block.items]
         kept = [item for item, reason in zip(block.items, reasons) if reason is None]
         dropped = Counter(reason for reason in reasons if reason is not None)
@@ -179,7 +179,7 @@ class TripleMaker:
 
 @dataclass(frozen=True)
 class MadeTriples:
-    """Lines of triples, and how many targets gave none, by reason."""
+    """Lines of triples, and the numbers of targets that gave none, by reason."""
 
     lines: list[str]
     dropped: Mapping[str, int]
@@ -194,13 +194,13 @@ class MadeTriples:
 
 @dataclass(frozen=True)
 class TripleWorkers:
-    """Workers that make triples, and where they find what this process has loaded."""
+    """Workers that make triples, and the locations of what they have to load."""
 
     workers: Workers
     vectors: str
     """Path of the table."""
     translators: tuple[str, str] | None = None
-    """There and back."""
+    """The translators there and back."""
 
 
 @dataclass(frozen=True)
@@ -244,7 +244,7 @@ class TripleWork:
 
 
 def _join(blocks: Sequence[Path], out: Path, facts: Mapping[str, Any], targets: int) -> None:
-    """Write the blocks of the first targets into one file, with a header that counts.
+    """Join the blocks of the first targets into one file, with counts in its header.
 
     Raises:
         DataError: No target gave a triple.
@@ -292,7 +292,7 @@ def _reached(value: float, limit: float | None) -> bool:
 
 
 def vectors_digest(vectors: WordVectors) -> str:
-    """Tells tables apart without reading all of a large one."""
+    """A hash of a table that does not read all of a large one."""
     digest = hashlib.sha256("\n".join(vectors.words).encode())
     rows = np.linspace(0, len(vectors) - 1, min(len(vectors), 256)).astype(np.int64)
     digest.update(np.ascontiguousarray(vectors.matrix[rows]).tobytes())

@@ -1,4 +1,4 @@
-"""What a masked language model would put in a word's place."""
+"""Substitutes for a word, predicted by a masked language model."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ CPU_BUDGET, GPU_BUDGET = 2048, 32768
 
 
 class Candidate(NamedTuple):
-    """A word that fits, and how well."""
+    """A predicted word and its probability."""
 
     word: str
     probability: float
@@ -37,12 +37,11 @@ class Candidate(NamedTuple):
 class MaskedModel:
     """A masked language model with a fast tokenizer.
 
-    The target is replaced by one mask token, so only words that are one subword are ever proposed; the
-    paper's released code glues predictions for several masks together rank by rank, which seldom makes
-    words.
+    The target is replaced by a single mask token, so only words of one subword are predicted. The paper's released
+    code joins the predictions for several masks rank by rank, which rarely gives words.
 
     Attributes:
-        fingerprint: Hash of the weights below the head and of the tokenizer: that of the model as a teacher.
+        fingerprint: Hash of the weights below the head and of the tokenizer, as of the model as a teacher.
 
     Raises:
         TeacherError: The tokenizer has no mask token.
@@ -71,7 +70,7 @@ class MaskedModel:
         """Load a model by folder or by name on the Hub.
 
         Raises:
-            TeacherError: There is none, or it was not trained to fill masks.
+            TeacherError: There is no such model, or it was not trained to fill masks.
         """
         model, tokenizer = load_model_and_tokenizer(name, "masked language model")
         return cls(model, tokenizer, str(name), device=device, dtype=dtype)
@@ -79,9 +78,9 @@ class MaskedModel:
     def predict(
         self, occurrences: Sequence[Occurrence], top: int = 100, least: float = 0.0
     ) -> list[list[Candidate] | None]:
-        """For each occurrence, at most ``top`` whole words of more than the least probability, the most probable first.
+        """For each occurrence, up to ``top`` whole words above a minimum probability, the most probable first.
 
-        None where the tokenizer drops the word, or the text is over the model's limit.
+        None if the tokenizer drops the word, or the text is over the model's limit.
         """
         ids, places = self._masked(occurrences)
         found: list[list[Candidate] | None] = [None] * len(occurrences)
@@ -97,7 +96,7 @@ class MaskedModel:
         return found
 
     def _masked(self, occurrences: Sequence[Occurrence]) -> tuple[list[Ints | None], Ints]:
-        """Subwords of each text with the mask in the target's place, and where the mask is."""
+        """Subwords of each text with the target masked, and the position of the mask."""
         prefix, suffix = self.tokenizer.prefix, self.tokenizer.suffix
         encoded = self.tokenizer.encode([occurrence.text for occurrence in occurrences])
         spans = np.array([(one.start, one.end) for one in occurrences], dtype=np.int64).reshape(-1, 2)
@@ -118,18 +117,18 @@ class MaskedModel:
         mask = torch.arange(padded.shape[1]) < lengths[:, None]
         with _head_at(self.model, torch.from_numpy(places).to(self.device)):
             logits = self.model(input_ids=padded.to(self.device), attention_mask=mask.long().to(self.device)).logits
-        # The probabilities are over the whole vocabulary; what is no whole word is left out afterwards.
+        # Probabilities are over the whole vocabulary; subwords that are not whole words are removed afterwards.
         probabilities = torch.softmax(logits.float(), dim=-1).masked_fill(self._banned, 0.0)
         best, which = probabilities.topk(min(top, probabilities.shape[-1]), dim=-1)
         return best.cpu(), which.cpu()
 
 
 def whole_words(tokenizer: SubwordTokenizer) -> list[str | None]:
-    """For each subword the word that it is alone; None for parts of words, marks and special ones."""
+    """The word of each subword that is a whole word; None for parts of words, punctuation and special tokens."""
     backend = tokenizer.backend
     size = backend.get_vocab_size()
     decoded = (backend.decode([number], skip_special_tokens=False) for number in range(size))
-    # Tokenizers without a decoder leave the mark of the blank before a word.
+    # Tokenizers without a decoder keep the mark of the space before a word.
     texts = [text.strip().lstrip("Ġ▁") for text in decoded]
     encoded = backend.encode_batch([f" {text}" for text in texts], add_special_tokens=False)
     return [
@@ -140,7 +139,7 @@ def whole_words(tokenizer: SubwordTokenizer) -> list[str | None]:
 
 @contextmanager
 def _head_at(model: Any, places: Tensor) -> Iterator[None]:
-    """Calculate the output for one place of each row only: for all places it would be most of the work."""
+    """Compute the output layer at one position of each row; for all positions it would be most of the work."""
 
     def pick(_: Any, inputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
         hidden = inputs[0]

@@ -1,10 +1,10 @@
-"""Occurrences of words in texts, by their character offsets, and a collection of them to search in.
+"""Occurrences of words in texts, by their character offsets, and a searchable store of them.
 
-On disk a collection is a folder:
+On disk a store is a folder:
 
 vectors.safetensors   [occurrences, dim]
 uses.jsonl            text, start and end of each
-config.json           which encoder gave the vectors
+config.json           the encoder that made the vectors
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 Place: TypeAlias = str | Span | int
-"""Where a word stands in a text: the word itself, its character offsets, or its number, counted from 0."""
+"""A word in a text: the word itself, its character offsets, or its index, from 0."""
 
 
 @dataclass(frozen=True)
@@ -48,11 +48,11 @@ class Occurrence:
 
     @classmethod
     def at(cls, text: str, span: Place) -> Occurrence:
-        """Check a place that a user gave: the word itself, character offsets (start, end), or its number from 0 on.
+        """An occurrence given by the word itself, character offsets (start, end), or the word's index, from 0.
 
         Raises:
-            UsageError: The place is outside the text, holds no characters, or cuts a word; or the word is not
-                there, or several times.
+            UsageError: The span is outside the text, empty, or ends inside a word; or the word is not in the text, or
+                several times.
         """
         if isinstance(span, str):
             return cls(text, *_only(text, span))
@@ -74,10 +74,10 @@ class Occurrence:
 
     @classmethod
     def read(cls, text: Any, start: Any, end: Any) -> Occurrence:
-        """Check what a file says.
+        """An occurrence from a file, after checking it.
 
         Raises:
-            TypeError: It is not a text and two whole numbers.
+            TypeError: The value is not a text and two integers.
         """
         if not isinstance(text, str) or type(start) is not int or type(end) is not int:
             raise TypeError(f"expected a text and two offsets, got {str((text, start, end))[:60]}")
@@ -85,7 +85,7 @@ class Occurrence:
 
     @property
     def word(self) -> str:
-        """The word as it is written."""
+        """The word as it is written in the text."""
         return self.text[self.start : self.end]
 
     @property
@@ -94,20 +94,20 @@ class Occurrence:
         return f"{self.text[: self.start]}[{self.word}]{self.text[self.end :]}"
 
     def excerpt(self, characters: int = 60) -> str:
-        """The marked text, or of a long one what stands near the word."""
+        """The marked text, or for a long text the part around the word."""
         start, end = max(0, self.start - characters), self.end + characters
         before, after = self.text[start : self.start], self.text[self.end : end]
         dots = "…" if start else "", "…" if end < len(self.text) else ""
         return f"{dots[0]}{before}[{self.word}]{after}{dots[1]}"
 
     def replaced(self, word: str) -> Occurrence:
-        """The same text with another word at this place, and nowhere else."""
+        """The same text with this occurrence replaced by another word."""
         text = f"{self.text[: self.start]}{word}{self.text[self.end :]}"
         return Occurrence(text, self.start, self.start + len(word))
 
 
 def _only(text: str, word: str) -> Span:
-    """The place of a word or phrase that stands in a text once, in the same case or, if there is none, in any."""
+    """The offsets of a word or phrase that occurs once in a text, in the same case or, if there is none, in any."""
     words = word_spans(text)
     starts, ends = {start for start, _ in words}, {end for _, end in words}
     for haystack, needle in ((text, word), (text.lower(), word.lower())):
@@ -124,7 +124,7 @@ def _only(text: str, word: str) -> Span:
 
 
 def _refuse_cut(text: str, start: int, end: int) -> None:
-    """A hyphen may stand between a span and the rest of its word, but not another letter."""
+    """Refuse a span that ends inside a word, except at a hyphen."""
     for edge in (start, end):
         if not (0 < edge < len(text) and text[edge - 1].isalnum() and text[edge].isalnum()):
             continue
@@ -145,7 +145,7 @@ OWN_FILES = VECTORS, OCCURRENCES, CONFIG = "vectors.safetensors", "uses.jsonl", 
 
 
 class OccurrenceStore:
-    """Occurrences, their vectors [occurrences, dim], and the fingerprint of the encoder that gave them."""
+    """Occurrences, their vectors [occurrences, dim], and the fingerprint of their encoder."""
 
     def __init__(self, occurrences: Sequence[Occurrence], vectors: NDArray[np.float32], encoder: str) -> None:
         if len(occurrences) != len(vectors):
@@ -161,7 +161,7 @@ class OccurrenceStore:
     def from_texts(
         cls, encoder: MeaningEncoder, texts: Sequence[str], words: Sequence[str] | None = None
     ) -> OccurrenceStore:
-        """Encode every word of texts, or every occurrence of some words, whatever their case."""
+        """Encode every word of texts, or every occurrence of some words, in any case."""
         found = encoder.encode_texts(texts, words)
         empty = np.zeros((0, encoder.dim), dtype=np.float32)
         vectors = np.concatenate([empty, *(matrix for _, matrix in found)])
@@ -180,7 +180,7 @@ class OccurrenceStore:
         return [(self.occurrences[row], score) for row, score in zip(rows.tolist(), scores.tolist())]
 
     def refuse_other(self, encoder: MeaningEncoder) -> None:
-        """Raise if an encoder's vectors cannot be compared with those here."""
+        """Refuse an encoder whose vectors are not comparable with those of the store."""
         if encoder.fingerprint != self.encoder:
             raise UsageError(
                 f"The uses were encoded by another encoder (fingerprint {self.encoder[:12]}, this one has "
@@ -205,7 +205,7 @@ class OccurrenceStore:
         """Read the folder; the vectors are memory-mapped.
 
         Raises:
-            DataError: It is not such a folder, or is damaged.
+            DataError: The folder is not a store, or is damaged.
         """
         folder = Path(path)
         try:

@@ -1,4 +1,4 @@
-"""The teacher's states of all triples, read once, kept in bfloat16 and memory-mapped.
+"""A cache of the teacher's states for all triples, computed once, in bfloat16 and memory-mapped.
 
 states.npy   [triples, 3, layers, width], the bits of bfloat16 as int16
 cache.json   whose states they are, how many are there, and the SHA-256 of each block of them
@@ -36,10 +36,10 @@ BLOCK = 8192
 
 
 class StateCache:
-    """States of triples on disk, and what ``cache.json`` says of them.
+    """States of triples on disk, and the content of ``cache.json``.
 
     Attributes:
-        dropped: Triples with a word that the tokenizer drops; they are not among the rows.
+        dropped: Triples with a word that the tokenizer drops; they have no rows.
     """
 
     def __init__(self, folder: Path, record: dict[str, Any]) -> None:
@@ -52,7 +52,7 @@ class StateCache:
     def build(
         cls, folder: Path, reader: StateReader, triples: Triples, *, block: int = BLOCK, progress: bool = False
     ) -> StateCache:
-        """Read the states of triples, so many at once; what an earlier call has read of them is kept.
+        """Compute the states of triples, in blocks; those that an interrupted run computed are kept.
 
         Raises:
             UsageError: Another run is reading states into the folder.
@@ -98,7 +98,7 @@ class StateCache:
 
 
 def state_settings(reader: StateReader, triples: Triples) -> dict[str, Any]:
-    """What determines the states of triples."""
+    """The settings that determine the states of triples."""
     return {
         "schema": SCHEMA,
         "teacher": reader.teacher.identity,
@@ -117,7 +117,7 @@ def _extend(folder: Path, record: dict[str, Any], reader: StateReader, block: Se
     first, count = record["rows"], int(whole.sum())
     data = bits.numpy().astype("<i2", copy=False).tobytes()
     with disk_errors(folder), (folder / STATES).open("r+b") as file:
-        # Written as a file: a full disk is an error then, and not the end of the process as with mapped memory.
+        # Written as a file, so that a full disk is an error; with mapped memory it would end the process.
         npy.read_magic(file)
         npy.read_array_header_1_0(file)
         file.seek(first * len(ROLES) * math.prod(reader.shape) * bits.itemsize, os.SEEK_CUR)
@@ -137,7 +137,7 @@ def _extend(folder: Path, record: dict[str, Any], reader: StateReader, block: Se
 
 
 def _reserve(path: Path, shape: tuple[int, ...]) -> None:
-    """Make a file for an array of int16, of its full length, that takes no room yet."""
+    """Create a sparse file of full length for an int16 array."""
     with disk_errors(path.parent), path.open("wb") as file:
         file.write(_header(shape))
         file.truncate(file.tell() + 2 * math.prod(shape))
@@ -150,7 +150,7 @@ def _header(shape: tuple[int, ...]) -> bytes:
 
 
 def _verify(folder: Path, record: dict[str, Any], remedy: str) -> None:
-    """Compare the states that were read before with their checksums."""
+    """Verify the checksums of the states that are already cached."""
     with reading(f"{folder / STATES}", remedy=f"{remedy.capitalize()}."):
         if not all(type(record[name]) is int and record[name] >= 0 for name in ("read", "rows", "dropped")):
             raise DataError(f"{folder / RECORD} has no numbers of triples: {remedy}.")
@@ -169,11 +169,11 @@ def _verify(folder: Path, record: dict[str, Any], remedy: str) -> None:
 
 
 GPU_SHARE = 0.5
-"""Part of the free GPU memory that the states of all triples may take."""
+"""Share of the free GPU memory that the states of all triples may take."""
 
 
 class DeviceStates:
-    """Gives states on a device. A GPU keeps all that fit, so that no step waits for the disk."""
+    """States on a device; if they fit into a GPU's memory, all are kept there, so that no step waits for the disk."""
 
     def __init__(self, source: StateCache, device: torch.device) -> None:
         self.source, self.device = source, device
@@ -182,16 +182,16 @@ class DeviceStates:
 
     @property
     def resident(self) -> bool:
-        """Whether a GPU keeps all."""
+        """Whether all states are in a GPU's memory."""
         return self._all is not None
 
     def placed(self, numbers: NDArray[np.int64]) -> Tensor:
-        """Numbers of triples where they are looked up."""
+        """Indices of triples on the device where they are looked up."""
         found = torch.from_numpy(numbers)
         return found if self._all is None else found.to(self.device)
 
     def take(self, numbers: Tensor) -> Tensor:
-        """[n, 3, layers, width] float32 states of some triples, by numbers that are placed."""
+        """[n, 3, layers, width] float32 states of some triples, given indices from `placed`."""
         if self._all is not None:
             return self._all[numbers].float()
         return self.source.rows(numbers.numpy()).to(self.device).float()

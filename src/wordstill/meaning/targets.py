@@ -1,4 +1,4 @@
-"""Target words in their sentences, chosen from a text: many different words, none of them all over it."""
+"""Target words in their sentences, chosen from a text so that words are as diverse as possible."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ SENTENCES_AT_ONCE = 1 << 16
 
 @dataclass(frozen=True)
 class TargetConfig(Config):
-    """Which words and sentences; the defaults are the paper's."""
+    """Which words and sentences can be targets; the defaults are the paper's."""
 
     min_words: Annotated[int, Range(1)] = 15
     max_words: int = 50
-    """Words of a sentence, marks counted."""
+    """Minimum and maximum length of a sentence in words, including punctuation marks."""
     vocabulary: Annotated[int, Range(1)] = 50_000
-    """Targets are among so many of the most frequent words,"""
+    """Targets are among this many of the most frequent words,"""
     skipped: Annotated[float, Range(0, 1, below=True)] = 0.001
-    """without this part of them, the most frequent ones, which are mostly function words."""
+    """without this share of the most frequent ones, which are mostly function words."""
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -44,22 +44,22 @@ class TargetConfig(Config):
 
 @dataclass(frozen=True)
 class Sources:
-    """Targets with what their positives are made from."""
+    """Targets, and paraphrases if they are given."""
 
     targets: list[Occurrence]
     paraphrases: list[str] | None
-    """Ready-made ones."""
+    """Given paraphrases."""
     hash: str
-    """Identifies the text they come from."""
+    """Identifies the text that the targets come from."""
 
     @classmethod
     def of_corpus(cls, corpus: Corpus, count: int, config: TargetConfig) -> Sources:
-        """At most so many targets in a prepared text."""
+        """Up to ``count`` targets from a prepared text."""
         return cls(corpus_targets(corpus, count, config), None, corpus.hash)
 
     @classmethod
     def of_file(cls, path: str | Path, count: int, config: TargetConfig) -> Sources:
-        """At most so many targets in a file of paraphrases.
+        """Up to ``count`` targets from a file of paraphrases.
 
         Raises:
             DataError: The file cannot be read, or none of its sentences has a target.
@@ -76,7 +76,7 @@ class Sources:
 
 
 def corpus_targets(corpus: Corpus, count: int, config: TargetConfig | None = None) -> list[Occurrence]:
-    """Choose targets in the sentences of a corpus; fewer if there are not so many.
+    """Choose targets in the sentences of a corpus, or fewer if there are not enough.
 
     Raises:
         DataError: No sentence has a word that can be a target.
@@ -102,7 +102,7 @@ def corpus_targets(corpus: Corpus, count: int, config: TargetConfig | None = Non
 def sentence_targets(
     sentences: Sequence[str], count: int, config: TargetConfig | None = None
 ) -> list[tuple[int, Occurrence]]:
-    """Choose targets in given sentences, at most one in each; the number of the sentence comes with it."""
+    """Choose targets in given sentences, at most one in each, with the index of the sentence."""
     config = config or TargetConfig()
     spans = [word_spans(sentence) for sentence in sentences]
     words = [[text[slice(*span)].lower() for span in found] for text, found in zip(sentences, spans)]
@@ -117,10 +117,10 @@ def sentence_targets(
 
 
 def read_paraphrases(path: str | Path) -> tuple[list[str], list[str]]:
-    """Sentences and their paraphrases; further columns are not read, blank lines are left out.
+    """Read sentences and their paraphrases; further columns and blank lines are ignored.
 
     Raises:
-        DataError: The file cannot be read, or a line has no two sentences.
+        DataError: The file cannot be read, or a line does not have two sentences.
     """
     path = Path(path)
     sentences: list[str] = []
@@ -141,9 +141,9 @@ def read_paraphrases(path: str | Path) -> tuple[list[str], list[str]]:
 
 
 def round_robin(candidates: Ints, count: int, seed: int) -> Ints:
-    """Take candidates so that no word comes again before every other one has come, as far as that can be.
+    """Choose candidates so that, as far as possible, no word repeats before every other word has been chosen.
 
-    Candidates are rows (sentence, place of the word in it, word) [n, 3]; each sentence is taken once.
+    Candidates are rows (sentence, position in the sentence, word) [n, 3]; each sentence is used once.
     """
     generator = np.random.default_rng(seed)
     shuffled = candidates[generator.permutation(len(candidates))]
@@ -165,7 +165,7 @@ def _eligible(keys: Sequence[str], config: TargetConfig) -> NDArray[np.bool_]:
 
 
 def _candidates(ids: Ints, sentence: Ints, eligible: NDArray[np.bool_], config: TargetConfig) -> Ints:
-    """Rows (sentence, place, word) of words that occur once in a sentence of a fitting length."""
+    """Rows (sentence, position, word) of words that occur once in a sentence of suitable length."""
     if not len(ids):
         return np.empty((0, 3), dtype=np.int64)
     first_word = np.searchsorted(sentence, sentence, side="left")
@@ -189,7 +189,7 @@ def _occurrence(corpus: Corpus, sentence: int, word: int) -> Occurrence:
 
 
 def _place(corpus: Corpus, form_ids: list[int], forms: list[str], word: int) -> tuple[int, int]:
-    """Offsets of a word, given by its number, in a run of forms."""
+    """Offsets of a word, given by its index, in a sequence of forms."""
     table, position = corpus.forms, 0
     for number, form in zip(form_ids, forms):
         start, end = int(table.word_offsets[number]), int(table.word_offsets[number + 1])

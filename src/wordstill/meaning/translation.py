@@ -1,4 +1,4 @@
-"""Paraphrases of sentences by translating them into another language and back."""
+"""Paraphrases by round-trip translation: into another language and back."""
 
 from __future__ import annotations
 
@@ -19,28 +19,28 @@ from wordstill.teacher import batches_by_length, load_model_and_tokenizer, quiet
 from wordstill.teacher.device import choose_device, choose_precision
 
 CPU_BUDGET, GPU_BUDGET = 1024, 131072
-"""Subwords in a batch. On a GPU a step of the decoder takes about as long for many sentences as for few."""
+"""Subwords in a batch. On a GPU, a decoder step takes about as long for many sentences as for few."""
 USUAL_LIMIT = 512
 SURVIVING = 0.1
-"""Part of its words that a sentence keeps there and back, at least; real pairs keep more than half."""
+"""Minimum share of a sentence's words that a round trip preserves; proper pairs preserve more than half."""
 PROBED = 200
 SUBWORDS_FILE = "source.spm"
-"""The subwords of Marian, which transformers reads by sentencepiece."""
+"""Marian's subword models, which transformers reads with sentencepiece."""
 MARIAN = "marian"
-"""The kind of models whose translations by others were compared with those of transformers."""
+"""The kind of model for which CTranslate2's translations were compared with those of transformers."""
 TOKENS_AT_ONCE = 16384
 
 
 class Paraphraser(Protocol):
-    """Something that says sentences in other words."""
+    """Paraphrases sentences."""
 
     @property
     def name(self) -> str:
-        """Identifies it in a file of triples."""
+        """Name of the paraphraser in a file of triples."""
         ...
 
     def paraphrase(self, sentences: Sequence[str]) -> list[str]:
-        """A paraphrase of each sentence; empty where there is none."""
+        """A paraphrase of each sentence; empty if there is none."""
         ...
 
 
@@ -49,7 +49,7 @@ class Translates(Protocol):
 
     name: str
     languages: tuple[str, str] | None
-    """Source and target, where they are known."""
+    """Source and target language, if known."""
 
     def translate(self, sentences: Sequence[str]) -> list[str]:
         """Each sentence in the other language; empty for one that is empty or over the limit."""
@@ -57,7 +57,7 @@ class Translates(Protocol):
 
 
 def open_translator(name: str | Path, *, device: str = "auto", dtype: str = "auto") -> Translates:
-    """A translator by folder or by name on the Hub: on a CPU by CTranslate2 where it is installed and knows the model.
+    """Load a translator from a folder or the Hub; on a CPU with CTranslate2, if it is installed and knows the model.
 
     Raises:
         TeacherError: There is none.
@@ -70,11 +70,11 @@ def open_translator(name: str | Path, *, device: str = "auto", dtype: str = "aut
 
 
 class Translator:
-    """Any sequence-to-sequence model of transformers; a search with one beam is greedy and fastest.
+    """Any sequence-to-sequence model of transformers; with one beam, the search is greedy and fastest.
 
     Attributes:
-        languages: Source and target, where the model says them, else None.
-        kind: Of the model, as transformers calls it.
+        languages: Source and target language, if the model declares them.
+        kind: The model type in transformers.
     """
 
     def __init__(
@@ -117,7 +117,7 @@ class Translator:
         return result
 
     def _translated(self, ids: list[list[int]]) -> list[str]:
-        """Translations of one batch; what does not fit the memory is translated in two halves."""
+        """Translations of one batch, in two halves if memory is short."""
         try:
             return self._generated(ids)
         except torch.OutOfMemoryError:
@@ -128,7 +128,7 @@ class Translator:
         return self._translated(ids[:half]) + self._translated(ids[half:])
 
     def _generated(self, ids: list[list[int]]) -> list[str]:
-        # The tokenizer's own padding takes a good part of the time of translating.
+        # The tokenizer's own padding would take a large part of the time.
         rows = [torch.tensor(row) for row in ids]
         padded = torch.nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=self._pad)
         mask = torch.arange(padded.shape[1]) < torch.tensor([len(row) for row in ids])[:, None]
@@ -145,7 +145,7 @@ class Translator:
                 max_length=None,
                 max_new_tokens=max(most),
             )
-            # What never ends is cut at the same place in any batch; the first one is the start token.
+            # Endless translations are cut at the same length in any batch; the first one is the start token.
             kept = [row[: 1 + limit] for row, limit in zip(output.tolist(), most)]
         texts: list[str] = self.tokenizer.batch_decode(kept, skip_special_tokens=True)
         return texts
@@ -156,11 +156,11 @@ class Translator:
 
 
 class CompiledTranslator:
-    """A translator whose weights CTranslate2 decodes with, several times faster on a CPU; the search is greedy.
+    """A translator converted to CTranslate2, several times faster on a CPU; the search is greedy.
 
     Args:
         name: Folder or name of the model.
-        translator: The same, as transformers loaded it; its weights are let go.
+        translator: The same model loaded with transformers, whose weights are released.
     """
 
     def __init__(self, name: str | Path, translator: Translator) -> None:
@@ -218,10 +218,10 @@ class RoundTrip:
             )
 
     def paraphrase(self, sentences: Sequence[str]) -> list[str]:
-        """Each sentence there and back; empty where it is over a translator's limit.
+        """Translate each sentence there and back; empty if it is over a translator's limit.
 
         Raises:
-            UsageError: What comes back has next to no word of what went in: the wrong languages.
+            UsageError: Almost no word is preserved, so the languages are wrong.
         """
         found = self.back.translate(self.there.translate(sentences))
         if not self._probed:
@@ -241,7 +241,7 @@ class RoundTrip:
 
 
 def _longest(subwords: int, limit: int) -> int:
-    """Subwords of a translation after which it is cut, since some never end."""
+    """Maximum length of a translation in subwords, since some never end."""
     return min(limit - 1, subwords * 3 // 2 + 10)
 
 

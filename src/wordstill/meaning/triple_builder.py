@@ -1,9 +1,9 @@
-"""Training triples from targets: what a masked model and paraphrases offer, sorted by static cosines.
+"""Training triples from targets: predictions and paraphrases, filtered by cosines of static vectors.
 
-The positive is the word of a paraphrase that stands for the target (Algorithm 4.1 of Arase & Kajiwara 2021):
-words other than the target that are each other's best match are taken out; the target's match is the best of
-the rest, if its cosine reaches the threshold. Of equal cosines, as between repeated words, the nearer in
-relative position is taken: the paper does not say.
+The positive is the word of a paraphrase that corresponds to the target (Algorithm 4.1 of Arase & Kajiwara 2021):
+words other than the target that are each other's best match are removed; the target's match is the best of the
+rest, if its cosine reaches the threshold. Ties, for example between repeated words, go to the nearer relative
+position, which the paper leaves open.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from wordstill.vectors import WordVectors
 
 Cosines = NDArray[np.float32]
 TIE = 1e-4
-"""Less than any difference of cosines that means something."""
+"""Smaller than any meaningful difference of cosines."""
 SUBSTITUTED = "substituted"
-"""Of positives: made by replacing the word alone."""
+"""Source of positives made by replacing only the word."""
 TARGET_UNKNOWN = "the target has no static vector"
 NOT_PREDICTED = "the masked model cannot read it"
 NO_NEGATIVE = "no word fits its place with another meaning"
@@ -38,26 +38,26 @@ NOT_ALIGNED = "no word of the paraphrase matches"
 
 @dataclass(frozen=True)
 class BuildConfig(Config):
-    """When words count as having the same meaning, and which predictions count; the defaults are the paper's.
+    """Which words have the same meaning, and which predictions are used; the defaults are the paper's.
 
-    The paper's cosine is for fastText; for another table take one that its synonyms reach and others do not.
+    The paper's threshold is for fastText; for another table, choose a cosine that separates synonyms from other words.
     """
 
     similarity: Annotated[float, Range(0, 1, above=True, below=True)] = 0.6
     """Cosine of static vectors from which on two words have the same meaning, λ."""
     probability: Annotated[float, Range(0, 1, below=True)] = 0.003
-    """Least probability of a prediction, δ."""
+    """Minimum probability of a prediction, δ."""
     candidates: Annotated[int, Range(1)] = 100
-    """How many predictions are looked at."""
+    """Number of predictions to consider."""
     edit_distance: int = 3
-    """Letters up to which a positive is nearly the same word and is replaced if that can be."""
+    """Maximum edit distance at which a positive is nearly the same word, and is replaced if possible."""
     guarded: bool = True
-    """Neither replace names, nor by nearly the same word, nor words that differ in more than half of their letters; the
-    paper has none of these rules."""
+    """Do not replace names, do not substitute nearly the same word, and do not replace words that differ in more than
+    half of their letters; the paper has none of these rules."""
 
 
 class TripleBuilder:
-    """Builds triples by the cosines of a static table."""
+    """Builds triples with the cosines of a static table."""
 
     def __init__(self, cosines: WordCosines, config: BuildConfig | None = None) -> None:
         self.cosines, self.config = cosines, config or BuildConfig()
@@ -65,13 +65,13 @@ class TripleBuilder:
     def build(
         self, occurrence: Occurrence, predicted: Sequence[Candidate] | None, paraphrase: str | None, *, source: str
     ) -> Triple | str:
-        """A triple, or why there is none.
+        """A triple, or the reason why there is none.
 
         Args:
             occurrence: The target in its sentence.
-            predicted: What would fit its place, the most probable first; None where that is not known.
-            paraphrase: The sentence in other words; with ``source="substituted"`` it is not used.
-            source: Where the paraphrase comes from.
+            predicted: Predicted substitutes, the most probable first; None if they are unknown.
+            paraphrase: A paraphrase of the sentence; not used with ``source="substituted"``.
+            source: Source of the paraphrase.
         """
         if reason := self.ruled_out(occurrence, source=source):
             return reason
@@ -95,17 +95,17 @@ class TripleBuilder:
         return Triple(occurrence, positive, negative, source)
 
     def ruled_out(self, occurrence: Occurrence, *, source: str) -> str | None:
-        """Why a target gives no triple whatever would fit its place; None if it may give one."""
+        """Why a target gives no triple for any predictions; None if it may give one."""
         if occurrence.word not in self.cosines:
             return TARGET_UNKNOWN
         return NAME if source == SUBSTITUTED and is_name(occurrence) else None
 
     def matched(self, occurrence: Occurrence, paraphrase: str) -> Occurrence | None:
-        """The word of a paraphrase that stands for the target (Algorithm 4.1)."""
-        # A hyphenated word is one word on both sides, and the target's place tells which word it is.
+        """The word of a paraphrase that corresponds to the target (Algorithm 4.1)."""
+        # A hyphenated word is one word on both sides, and the target's position identifies it.
         others = word_spans(paraphrase)
         other_words = [paraphrase[slice(*span)] for span in others]
-        # Most targets end here; to compare all words takes much longer.
+        # Most targets end here; comparing all words takes much longer.
         if not (self.cosines.matrix([occurrence.word], other_words) >= self.config.similarity).any():
             return None
         spans = word_spans(occurrence.text)
@@ -119,7 +119,7 @@ class TripleBuilder:
         return None if match is None else Occurrence(paraphrase, *others[match])
 
     def _sorted_out(self, word: str, predicted: Sequence[Candidate]) -> tuple[str | None, str | None]:
-        """The most probable other word with the same meaning, and the one with another meaning."""
+        """The most probable other word with the same meaning, and the most probable one with another meaning."""
         itself = word.casefold()
         words = [
             candidate.word
@@ -146,7 +146,7 @@ class TripleBuilder:
 
 
 class WordCosines:
-    """Looks words up in any table as they are written, else in lower case."""
+    """Cosines between words of any table, which are looked up as written, then in lower case."""
 
     def __init__(self, vectors: WordVectors) -> None:
         self._unit = vectors.unit
@@ -156,7 +156,7 @@ class WordCosines:
         return self._row(word) >= 0
 
     def matrix(self, first: Sequence[str], second: Sequence[str]) -> Cosines:
-        """[first, second] cosines; 1 for words of the same letters, else 0 where one is not in the table."""
+        """[first, second] cosines; 1 for equal words, otherwise 0 if one of them is not in the table."""
         cosines: Cosines = self._vectors(first) @ self._vectors(second).T
         columns: dict[str, list[int]] = {}
         for column, word in enumerate(second):
@@ -178,7 +178,7 @@ class WordCosines:
 
 
 def align_target(cosines: Cosines, target: int, threshold: float) -> int | None:
-    """The number of the target's match by cosines with the paraphrase [n, m] of at least the paper's λ, or None.
+    """The index of the target's match in a paraphrase, from cosines [n, m] and a minimum (the paper's λ), or None.
 
     >>> cosines = np.array([[1.0, 0.1], [0.2, 0.7]], dtype=np.float32)
     >>> align_target(cosines, 1, 0.6), align_target(cosines, 1, 0.8)
@@ -200,7 +200,7 @@ def align_target(cosines: Cosines, target: int, threshold: float) -> int | None:
 
 
 def _relative(count: int) -> Cosines:
-    """Where each of so many words stands, from 0 to 1."""
+    """The relative position of each word, from 0 to 1."""
     return np.linspace(0.0, 1.0, count, dtype=np.float32)
 
 
@@ -215,7 +215,7 @@ def nearly_the_same(first: str, second: str, distance: int) -> bool:
 
 
 def edit_distance(first: str, second: str) -> int:
-    """How many letters must be put in, taken out or exchanged to make one word of the other.
+    """The Levenshtein distance of two words.
 
     >>> edit_distance("kitten", "sitting")
     3
@@ -230,13 +230,13 @@ def edit_distance(first: str, second: str) -> int:
 
 
 def is_name(occurrence: Occurrence) -> bool:
-    """Whether a word has a capital letter though no sentence begins with it."""
+    """Whether a word has a capital letter but does not begin a sentence."""
     before = occurrence.text[: occurrence.start].rstrip()
     return occurrence.word[:1].isupper() and bool(before) and before[-1] not in ".!?:\"“”'"
 
 
 def in_the_case_of(occurrence: Occurrence, word: str) -> str:
-    """A word written as the one in whose place it comes: with a capital, in capitals, or as it is."""
+    """A word in the case of the one that it replaces: capitalized, in all caps, or unchanged."""
     if occurrence.word.isupper() and len(occurrence.word) > 1:
         return word.upper()
     if occurrence.word[:1].isupper():

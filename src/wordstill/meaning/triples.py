@@ -1,4 +1,4 @@
-"""Training triples on disk: one JSON object on each line, after a first line that says where they come from.
+"""Training triples on disk: a JSON object on each line, after a header line about their origin.
 
 {"format": "wordstill-triples", "schema": 1, "masked_model": {"name": …, "fingerprint": …}, …}
 {"original": [text, start, end], "positive": […], "negative": […], "how": "round-trip"}
@@ -24,7 +24,7 @@ ROLES = ("original", "positive", "negative")
 
 @dataclass(frozen=True)
 class Triple:
-    """A word in a sentence, one of the same meaning in another, and another word in the same sentence."""
+    """A word in a sentence, a word of the same meaning in another sentence, and another word in the same sentence."""
 
     original: Occurrence
     positive: Occurrence
@@ -33,7 +33,7 @@ class Triple:
     """How the positive was made: ``round-trip``, ``given``, ``replaced`` or ``substituted``."""
 
     def shown(self) -> str:
-        """The three texts with the words marked, for people."""
+        """The three texts with marked words, for display."""
         return "\n".join(f"{role:<9} {getattr(self, role).marked}" for role in ROLES)
 
 
@@ -41,8 +41,8 @@ class Triples(Sequence[Triple]):
     """The triples of a file.
 
     Attributes:
-        header: What the first line says.
-        hash: Identifies the file's content.
+        header: Content of the first line.
+        hash: Hash of the file's content.
     """
 
     def __init__(self, triples: list[Triple], header: Mapping[str, Any], hash: str) -> None:
@@ -59,7 +59,7 @@ class Triples(Sequence[Triple]):
         """Read a file.
 
         Raises:
-            DataError: It is not such a file, or a line of it is broken.
+            DataError: The file does not have triples, or has a broken line.
         """
         path = Path(path)
         with reading(f"The file of triples {path}", remedy="Make it again with wordstill meaning pairs."):
@@ -76,7 +76,7 @@ class Triples(Sequence[Triple]):
 
 
 def write_triples(path: Path, triples: Iterable[Triple], header: Mapping[str, Any]) -> None:
-    """Write a file; ``header`` must say how many ``triples`` there are."""
+    """Write a file; ``header`` must have the number of ``triples``."""
     with atomic_file(path) as handle:
         first = {"format": FORMAT, "schema": SCHEMA, **header}
         for line in (json.dumps(first, ensure_ascii=False), *triple_lines(triples)):

@@ -29,10 +29,10 @@ LEDGER, ANY_BLOCK = "shards", "[0-9]*"
 
 @dataclass(frozen=True)
 class Workers(Config):
-    """Who does the work; None of them is this process."""
+    """The workers of a run; by default, this process does the work."""
 
     workers: Annotated[int | None, Range(1)] = None
-    """Processes of this machine, or the most actors on a cluster."""
+    """Number of processes on this machine, or maximum number of actors on a cluster."""
     ray: str | None = None
     """Address of a Ray cluster, or ``auto``."""
 
@@ -41,7 +41,7 @@ class Workers(Config):
 
     @contextmanager
     def engaged(self) -> Iterator[None]:
-        """Before anything is loaded: refuse more workers than cores, and connect to the cluster for the block."""
+        """Refuse more workers than cores, and connect to the cluster, before anything is loaded."""
         if self.ray is None:
             refuse_too_many(self.workers or 1, usable_cores())
         with on_cluster(self.ray):
@@ -50,7 +50,7 @@ class Workers(Config):
 
 @dataclass(frozen=True)
 class Block:
-    """Some items in their order, which are worked on together."""
+    """Consecutive items that are processed together."""
 
     number: int
     start: int
@@ -59,21 +59,21 @@ class Block:
 
     @property
     def words(self) -> int:
-        """How many items there are."""
+        """Number of items."""
         return len(self.items)
 
     @property
     def place(self) -> str:
-        """Which items these are, for a message."""
+        """The range of items, for messages."""
         return f"shard {self.number} ({self.unit} {self.start + 1:,} to {self.start + self.words:,})"
 
     def file(self, folder: Path) -> Path:
-        """Where it is when it is made."""
+        """The file of the finished block."""
         return folder / f"{self.start:09d}"
 
 
 def blocks_of(items: Sequence[Any], size: int, unit: str, before: Sequence[Block] = ()) -> list[Block]:
-    """Items in blocks, after other blocks."""
+    """Divide items into blocks, numbered after other blocks."""
     done = before[-1].start + before[-1].words if before else 0
     starts = range(0, len(items), size)
     return [*before, *(Block(len(before) + n, done + at, items[at : at + size], unit) for n, at in enumerate(starts))]
@@ -82,7 +82,7 @@ def blocks_of(items: Sequence[Any], size: int, unit: str, before: Sequence[Block
 def made_blocks(
     blocks: Sequence[Block], folder: Path, reader: Reader, doing: str, *, progress: bool = False
 ) -> Iterator[tuple[Block, Path]]:
-    """Blocks with their files, in order; those that are not there are made."""
+    """Blocks with their files, in order; missing files are made."""
     unit, total = blocks[0].unit if blocks else "", sum(block.words for block in blocks)
     with count_bar(doing.rpartition(" ")[2], total, unit, show=progress) as bar:
         for block in blocks:
@@ -103,20 +103,20 @@ def divide(
     *,
     progress: bool = False,
 ) -> None:
-    """Let workers make the blocks that are not there.
+    """Make the missing blocks with several workers.
 
     Args:
         blocks: All blocks.
         folder: The working folder.
-        work: What the workers do.
-        workers: Who they are.
+        work: The work.
+        workers: The workers.
         check: Reads a file, and raises if it is damaged.
-        doing: For messages, such as ``making triples``.
+        doing: Description for messages, such as ``making triples``.
         progress: Show a progress bar over all workers.
 
     Raises:
-        DataError: A block has failed three times, or a worker has another version or model.
-        Interrupted: Ctrl-C or SIGTERM came; finished blocks are kept.
+        DataError: A block failed three times, or a worker has another version or model.
+        Interrupted: Ctrl-C or SIGTERM; finished blocks are kept.
     """
     ledger = Ledger(LocalFolder(folder / LEDGER))
     ledger.open_plan({"version": __version__, "blocks": [block.start for block in blocks]})
@@ -135,7 +135,7 @@ def divide(
 
 
 class _Gathered:
-    """Moves parts that count to where blocks are looked for."""
+    """Moves committed parts to the files of blocks."""
 
     def __init__(self, blocks: Sequence[Block], folder: Path, ledger: Ledger, check: Callable[[Path], object]) -> None:
         self.folder, self.ledger, self.check = folder, ledger, check
@@ -160,7 +160,7 @@ class _Gathered:
 def begin_work(version: str) -> None:
     """In a worker, before anything is loaded: refuse another version, and compute on one core.
 
-    Several threads may add in another order.
+    With several threads, sums could be added in another order.
     """
     refuse_version(version)
     torch.set_num_threads(1)
