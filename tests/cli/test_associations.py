@@ -39,6 +39,14 @@ def test_a_published_test_in_lower_case(cli, table, tmp_path):
     assert written["results"] == [json.loads(json.dumps(expected.to_dict()))]
 
 
+def test_own_lists_have_no_column_of_a_paper(cli, table, tmp_path):
+    lists = tmp_path / "mine.txt"
+    lists.write_text("".join(f"{one.name}: {', '.join(one.words)}\n" for one in (*CAREER.targets, *CAREER.attributes)))
+    done = cli("test", tmp_path / "table", "--lists", lists)
+    assert done.code == 0, done.err
+    assert "32 of 32 words" in done.out and "paper" not in done.out
+
+
 def test_tables_side_by_side_as_json(cli, table, tmp_path):
     table.save(tmp_path / "other.txt")
     done = cli("test", tmp_path / "table", tmp_path / "other.txt", "-t", "weat-6", "--json", "-s", "rnd")

@@ -110,6 +110,8 @@ def test_only_what_is_sure(cli, made: Path):
     found = json.loads(cli("change", made / "vectors", "--sure", "--json").out)
     assert all(entry["q"] < 0.05 for entry in found["words"])
     assert found["changed"] == len(found["words"])
+    none = cli("change", made / "vectors", "--sure", "--rate", 0).out
+    assert none.startswith("No word has a false discovery rate below 0.\n")
 
 
 @pytest.mark.parametrize(

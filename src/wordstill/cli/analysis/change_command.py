@@ -196,6 +196,8 @@ def _show(found: Change, shown: list[Moved], entries: list[dict[str, Any]], rate
     elif shown:
         head = f"{by:>8}  {'95 % interval':>15}  {'p':>7}  {'q':>7}  {'word':<{width}}"
         typer.echo(f"{head}  nearer in {before} | {after}")
+    else:
+        typer.echo(f"No word has a false discovery rate below {rate:g}.")
     for each, entry in zip(shown, entries):
         moved = each.by(by)
         there = f"{moved.low:.3f} to {moved.high:.3f}"

@@ -140,18 +140,20 @@ def _show(found: Sequence[Association], *, each: bool) -> None:
         caption_justify="left",
     )
     tables = list(dict.fromkeys(result.table for result in found))
-    for number, heading in enumerate(("test", "targets", "attributes", "paper", *tables)):
+    published = ["paper"] if any(result.published is not None for result in found) else []
+    for number, heading in enumerate(("test", "targets", "attributes", *published, *tables)):
         shown.add_column(escape(printable(heading)), justify="left" if number < 3 else "right", overflow="fold")
     rows: dict[tuple[str, ...], dict[str, Association]] = {}
     for result in found:
         rows.setdefault((result.test, *result.targets), {})[result.table] = result
     for by_table in rows.values():
         some = next(iter(by_table.values()))
-        paper = "" if some.published is None else f"{some.published:+.2f}"
-        names = [some.test, "\n".join(some.targets), "\n".join(some.attributes), paper]
+        names = [some.test, "\n".join(some.targets), "\n".join(some.attributes)]
+        if published:
+            names.append("" if some.published is None else f"{some.published:+.2f}")
         cells = [*names, *(_cell(by_table[table], several=len(rows) > 1) for table in tables)]
         shown.add_row(*(escape(printable(cell)) for cell in cells))
-    print_whole(shown, names=4)
+    print_whole(shown, names=3 + len(published))
     _show_missing(found)
     if each:
         for result in found:
