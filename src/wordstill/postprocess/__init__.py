@@ -1,4 +1,4 @@
-"""From table to table: transforms that are fitted, chained and recorded."""
+"""Transforms of tables: fitted, chained, and recorded in the provenance."""
 
 from wordstill.postprocess.base import Transform
 from wordstill.postprocess.combine import average, concatenate

@@ -1,4 +1,4 @@
-"""What every transform is: it learns from a table of vectors and makes another table of one."""
+"""The interface of transforms, which are fitted to a table of vectors and make a new table."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from wordstill.vectors.sentences import has_sentence_lengths
 from wordstill.vectors.table import WordVectors
 
 RECORD = "transforms"
-"""Where a table's provenance lists what was done to it, in order."""
+"""Key of the provenance with the list of applied transforms."""
 WORDS = "words"
 DIGEST_LETTERS = 16
 WORDS_AT_ONCE = 1 << 16
@@ -26,23 +26,23 @@ WORDS_AT_ONCE = 1 << 16
 
 @dataclasses.dataclass(frozen=True)
 class NoConfig:
-    """The settings of a transform that has none."""
+    """Settings of a transform without any."""
 
 
 class Transform(Configurable, ABC):
-    """One step from table to table; ``state`` is what was learnt, by name, and None before `fit`."""
+    """A transform; ``state`` has the fitted arrays by name, and is None before `fit`."""
 
     config_type: ClassVar[type[Any]] = NoConfig
     of_directions: ClassVar[bool] = False
-    """Whether it is about cosines. Of a table whose lengths are weights for sentences, it then sees unit vectors, and
-    each word has its old length again afterwards."""
+    """Whether only directions matter. If so, tables whose lengths are sentence weights are transformed as unit
+    vectors, and the lengths are restored afterwards."""
 
     def __init__(self, config: Any = None) -> None:
         self.config = self.config_type() if config is None else config
         self.state: Mapping[str, NDArray[Any]] | None = None
 
     def fit(self, vectors: WordVectors) -> Self:
-        """Learn from a table."""
+        """Fit the transform to a table."""
         if not len(vectors):
             raise UsageError(f"{self.short_name} cannot learn from a table without words.")
         vectors.check_finite()
@@ -50,7 +50,7 @@ class Transform(Configurable, ABC):
         return self
 
     def transform(self, vectors: WordVectors) -> WordVectors:
-        """The new table, with this step at the end of its record."""
+        """The transformed table, with this step appended to its record."""
         table = self._apply(self._seen(vectors), self.learnt)
         if self._keeps_lengths(vectors):
             table = with_lengths(table, vectors)
@@ -58,11 +58,11 @@ class Transform(Configurable, ABC):
         return table.replace(provenance={**vectors.provenance, **table.provenance, RECORD: record})
 
     def fit_transform(self, vectors: WordVectors) -> WordVectors:
-        """Learn from a table and give the new one."""
+        """Fit the transform to a table, and return the transformed table."""
         return self.fit(vectors).transform(vectors)
 
     def entry(self) -> dict[str, Any]:
-        """Name, settings and a digest of what was learnt, for provenance."""
+        """Name, settings and a digest of the fitted state, for provenance."""
         return {"name": self.name, **self.settings(), "learnt": self.digest}
 
     def settings(self) -> dict[str, Any]:
@@ -71,7 +71,7 @@ class Transform(Configurable, ABC):
 
     @property
     def digest(self) -> str:
-        """A short digest of what was learnt."""
+        """A short digest of the fitted state."""
         digest = hashlib.sha256()
         for key, array in sorted(self.learnt.items()):
             digest.update(f"{key} {array.dtype.str} {array.shape} ".encode())
@@ -85,7 +85,7 @@ class Transform(Configurable, ABC):
 
     @property
     def learnt(self) -> Mapping[str, NDArray[Any]]:
-        """What was learnt."""
+        """The fitted state."""
         if self.state is None:
             raise UsageError(f"{self.short_name} has learned nothing yet: call fit first.")
         return self.state
@@ -97,18 +97,18 @@ class Transform(Configurable, ABC):
         return vectors.replace(matrix=vectors.unit) if self._keeps_lengths(vectors) else vectors
 
     def _learn(self, vectors: WordVectors) -> Mapping[str, NDArray[Any]]:
-        """What the step needs to know, as arrays of at least one dimension; nothing by default."""
+        """Compute the fitted state, as arrays of at least one dimension; empty by default."""
         return {}
 
     @abstractmethod
     def _apply(self, vectors: WordVectors, state: Mapping[str, NDArray[Any]]) -> WordVectors:
-        """The new table; what it has in provenance is added to that of the old one."""
+        """Make the new table, whose provenance is added to that of the old one."""
 
 
 def with_rows(
     vectors: WordVectors, change: Callable[[NDArray[np.float64]], NDArray[np.floating]], dim: int | None = None
 ) -> WordVectors:
-    """The same words with other rows, made block by block as float64; ``dim`` is their length if it changes."""
+    """The same words with rows transformed block by block in float64; ``dim`` is the new dimension if it changes."""
     matrix = np.empty((len(vectors), vectors.dim if dim is None else dim), dtype=np.float32)
     start = 0
     for block in vectors.blocks():
@@ -120,12 +120,12 @@ def with_rows(
 
 
 def with_matrix(vectors: WordVectors, matrix: Matrix) -> WordVectors:
-    """The same words, counts and provenance with another matrix, to which parts of words do not belong."""
+    """The same words, counts and provenance with another matrix, without subwords."""
     return vectors.replace(matrix=matrix, subwords=None)
 
 
 def with_lengths(vectors: WordVectors, before: WordVectors) -> WordVectors:
-    """The same directions with the lengths that words had before; a new word gets the median of them."""
+    """Restore the lengths of words; new words get the median length."""
     old = np.sqrt(np.einsum("ij,ij->i", before.matrix, before.matrix, dtype=np.float64))
     if vectors.words != before.words:
         rows = [before.index(word) if word in before else len(old) for word in vectors.words]
@@ -135,13 +135,13 @@ def with_lengths(vectors: WordVectors, before: WordVectors) -> WordVectors:
 
 
 def require_dim(vectors: WordVectors, dim: int, name: str) -> None:
-    """Refuse a table of another dimension than was learnt from."""
+    """Refuse a table with another dimension than the one fitted on."""
     if vectors.dim != dim:
         raise UsageError(f"{name} has learned from vectors of {dim} numbers; this table has {vectors.dim}.")
 
 
 def words_digest(words: Sequence[str]) -> NDArray[np.uint8]:
-    """[32] a digest of words in their order, for what is learnt about each single one."""
+    """[32] a digest of words in order, for transforms fitted to single words."""
     digest = hashlib.sha256()
     for start in range(0, len(words), WORDS_AT_ONCE):
         joined = "\0".join(words[start : start + WORDS_AT_ONCE]) + "\0"
@@ -150,6 +150,6 @@ def words_digest(words: Sequence[str]) -> NDArray[np.uint8]:
 
 
 def record_of(vectors: WordVectors) -> list[Any]:
-    """What was done to a table, in order."""
+    """The transforms applied to a table, in order."""
     record = vectors.provenance.get(RECORD, [])
     return list(record) if isinstance(record, list) else [record]

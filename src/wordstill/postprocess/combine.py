@@ -1,4 +1,4 @@
-"""One table of several: their vectors side by side, or the mean of them."""
+"""Combining tables: concatenated or averaged vectors."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class ConcatenateConfig(Config):
     table: str | WordVectors = ""
     """The second table, or the file or folder that holds it."""
     weight: float = 1.0
-    """Factor for its vectors."""
+    """Weight of its vectors."""
     words: Words = "common"
     """Keep the words that both tables share, or all, with zeros where one is missing."""
     unit: bool = True
@@ -82,7 +82,7 @@ class Join(Transform):
 
 
 class Concatenate(Join):
-    r"""The vectors of two tables side by side: :math:`v_w \leftarrow v_w \oplus \lambda\, u_w`.
+    r"""Concatenated vectors of two tables: :math:`v_w \leftarrow v_w \oplus \lambda\, u_w`.
 
     Counts are those of the first table. See `wordstill.postprocess.combine.concatenate` for more tables.
     """
@@ -111,11 +111,11 @@ class Average(Join):
 def concatenate(
     tables: Sequence[WordVectors], weights: Sequence[float] | None = None, *, words: Words = "common", unit: bool = True
 ) -> WordVectors:
-    """Vectors side by side; the new dimension is the sum of the old ones.
+    """Concatenate vectors; the new dimension is the sum of the old ones.
 
     Args:
         tables: Two tables or more; counts and provenance are those of the first.
-        weights: Factor for the vectors of each table; None means 1 for all.
+        weights: Weight of the vectors of each table; None means 1 for all.
         words: Keep the words that all tables share, or all words, with zeros where one is missing.
         unit: Scale the vectors of each table to length one first, so that cosines of the result are weighted
             means of the cosines in the tables.
@@ -174,7 +174,7 @@ def _checked(tables: Sequence[WordVectors], weights: Sequence[float] | None, wor
 
 
 def _words(tables: Sequence[WordVectors], words: str) -> list[str]:
-    """In the order of the first table, then of the second, and so on."""
+    """The words of the result, in the order of the first table, then of the second, and so on."""
     first, *others = tables
     if words == "all":
         return list(dict.fromkeys(word for table in tables for word in table.words))
@@ -185,7 +185,7 @@ def _words(tables: Sequence[WordVectors], words: str) -> list[str]:
 
 
 def _gathered(table: WordVectors, words: list[str], weight: float, unit: bool) -> NDArray[np.float32]:
-    """The weighted vectors of words, zeros for those that the table does not have."""
+    """The weighted vectors of words, zeros for words not in the table."""
     present = np.fromiter((word in table for word in words), np.bool_, len(words))
     rows = table.take([table.index(word) for word in words if word in table])
     gathered = np.zeros((len(words), table.dim), dtype=np.float32)
@@ -194,7 +194,7 @@ def _gathered(table: WordVectors, words: list[str], weight: float, unit: bool) -
 
 
 def _rotation(table: WordVectors, first: WordVectors) -> NDArray[np.float32]:
-    """[dim, dim] the rotation that brings unit rows of ``table`` nearest to those of ``first``."""
+    """[dim, dim] the rotation of unit rows of ``table`` that best fits those of ``first``."""
     common = [word for word in first.words if word in table]
     if not common:
         raise UsageError("Tables without common words cannot be aligned.")
@@ -206,7 +206,7 @@ def _rotation(table: WordVectors, first: WordVectors) -> NDArray[np.float32]:
 
 
 def _table(tables: Sequence[WordVectors], words: list[str], matrix: NDArray[np.float32]) -> WordVectors:
-    """With counts of the first table that has a word, if all tables have them, or the first for all."""
+    """Counts from the first table that has each word, if all tables have counts or the first has all words."""
     first = tables[0]
     known = [table for table in tables if table.counts is not None]
     counts = None

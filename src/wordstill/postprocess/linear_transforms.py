@@ -1,6 +1,6 @@
 """Linear transforms: ``centre``, ``unit``, ``sentence-weights``, ``whiten``, ``pca``, ``abtt``, ``uncovec``.
 
-Mean and covariance are taken in float64 and block by block.
+Means and covariances are computed in float64, block by block.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from wordstill.vectors.sentences import LENGTHS, SENTENCE_LENGTHS, has_sentence_
 from wordstill.vectors.table import WordVectors
 
 SMALLEST = 1e-8
-"""Directions with less than this part of the largest variance are rounding only."""
+"""Directions with less than this share of the largest variance are due to rounding."""
 DIMENSIONS_PER_DIRECTION = 100
 UNIT_LENGTHS = "unit"
 Common: TypeAlias = Annotated[int | None, Range(1)]
@@ -32,11 +32,11 @@ class CenterConfig(Config):
     """Settings of `Center`."""
 
     common: Common = None
-    """Take the mean of so many most frequent words; None takes all."""
+    """Use the mean of this many of the most frequent words; None uses all."""
 
 
 class Center(Transform):
-    r"""Take the mean vector away: :math:`v_w \leftarrow v_w - \mu`.
+    r"""Subtract the mean vector: :math:`v_w \leftarrow v_w - \mu`.
 
     Cost: two passes over the table.
     """
@@ -55,9 +55,9 @@ class Center(Transform):
 
 
 class Unit(Transform):
-    r"""Give each vector length one: :math:`v_w \leftarrow v_w / |v_w|`. Zeros stay zeros.
+    r"""Scale each vector to length one: :math:`v_w \leftarrow v_w / |v_w|`. Zeros stay zeros.
 
-    Lengths that were weights for sentences are lost, and the provenance says so.
+    Lengths that are sentence weights are lost, which the provenance records.
     """
 
     name: ClassVar[str] = "unit.v1"
@@ -77,7 +77,7 @@ class Unit(Transform):
 
 
 def _lengths(rows: NDArray[np.float64]) -> NDArray[np.float64]:
-    """[rows] the lengths, 1 for zeros."""
+    """[rows] lengths, 1 for zero vectors."""
     lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows))
     return np.where(lengths == 0, 1.0, lengths)
 
@@ -87,16 +87,16 @@ class SentenceWeightsConfig(Config):
     """Settings of `SentenceWeights`."""
 
     smoothing: Annotated[float, Range(0, above=True)] = 1e-3
-    """The a of the weights: with less of it frequent words count less."""
+    """The a of the weights; with a smaller one, frequent words weigh less."""
 
 
 class SentenceWeights(Transform):
-    r"""Give each vector the length of its SIF weight: :math:`v_w \leftarrow \frac{a}{a + p(w)} v_w / |v_w|`.
+    r"""Scale each vector to its SIF weight: :math:`v_w \leftarrow \frac{a}{a + p(w)} v_w / |v_w|`.
 
     p(w) is the frequency of w (Arora, Liang and Ma 2017). A plain mean of rows is then the weighted mean, also in
     exported models, and no cosine between words changes.
 
-    Cost: one pass over the table. A table without counts is taken to be in the order of frequency.
+    Cost: one pass over the table. A table without counts is assumed to be sorted by frequency.
     """
 
     name: ClassVar[str] = "sentence-weights.v1"
@@ -114,19 +114,19 @@ class WhitenConfig(Config):
     """Settings of `Whiten`."""
 
     exponent: Annotated[float, Range(0, 1)] = 0.5
-    """How far: 0 only centres, 0.5 gives all directions the same variance."""
+    """Degree of whitening: 0 only centers, 0.5 gives all directions the same variance."""
     common: Common = None
     """Learn from so many most frequent words; None takes all."""
 
 
 class Whiten(Transform):
-    r"""Multiply the centred vectors by a power of the inverse covariance, without turning the axes (ZCA).
+    r"""Multiply centered vectors by a power of the inverse covariance, without rotating the axes (ZCA).
 
     .. math:: v_w \leftarrow \Sigma^{-a} (v_w - \mu)
 
     Directions with less than 1e-8 of the largest variance are treated as if they had that much; a table
     without any variance becomes zeros. Cost: three passes and an eigenvalue problem.
-    Relations: `AllButTheTop` takes the largest directions away; `Uncovec` does not centre and turns the axes.
+    Relations: `AllButTheTop` removes the directions of largest variance; `Uncovec` does not center, and rotates.
     """
 
     name: ClassVar[str] = "whiten.v1"
@@ -159,13 +159,13 @@ class PcaConfig(Config):
     """Settings of `Pca`."""
 
     dim: Annotated[int | None, Range(1)] = None
-    """How many numbers a vector has in the end; None keeps all and only turns the axes."""
+    """The new dimension; None keeps all dimensions and only rotates."""
     common: Common = None
     """Learn from so many most frequent words; None takes all."""
 
 
 class Pca(Transform):
-    r"""Coordinates of the centred vectors along the directions of largest variance, the largest first.
+    r"""Project centered vectors on the directions of largest variance, largest first.
 
     .. math:: v_w \leftarrow P^\top (v_w - \mu)
 
@@ -197,21 +197,21 @@ class AllButTheTopConfig(Config):
     """Settings of `AllButTheTop`."""
 
     directions: Annotated[int | None, Range(0)] = None
-    """How many directions are taken away; None takes a hundredth of the dimension, as in the paper."""
+    """Number of directions to remove; None removes a hundredth of the dimension, as in the paper."""
     common: Common = None
     """Learn from so many most frequent words; None takes all."""
 
 
 class AllButTheTop(Transform):
-    r"""Take away the mean and what lies in the directions of largest variance.
+    r"""Remove the mean and the directions of largest variance.
 
     .. math:: v_w \leftarrow v_w - \mu - \sum_{i=1}^{D} u_i u_i^\top (v_w - \mu)
 
     Paper: Mu and Viswanath 2018, "All-but-the-Top: Simple and Effective Postprocessing for Word
-    Representations". In theirs the projection is of :math:`v_w` and not of :math:`v_w - \mu`; the results
-    differ by the same vector for all words, and here what is left is centred.
+    Representations". The paper projects :math:`v_w` instead of :math:`v_w - \mu`; the results differ by the same
+    vector for all words, and here the result is centered.
 
-    Relations: `Whiten` makes large directions smaller instead of taking them away.
+    Relations: `Whiten` shrinks directions of large variance instead of removing them.
     """
 
     name: ClassVar[str] = "abtt.v1"
@@ -258,16 +258,16 @@ class UncovecConfig(Config):
     """Settings of `Uncovec`."""
 
     alpha: Annotated[float, Range(-1, 1)] = -0.15
-    """Below 0 similarity order goes down, towards syntax and similarity; above 0 towards relatedness."""
+    """Below 0, the similarity order falls, towards syntax and similarity; above 0, it rises, towards relatedness."""
 
 
 class Uncovec(Transform):
-    r"""Change the order of similarity that the dot products express.
+    r"""Change the similarity order of dot products.
 
     .. math:: X \leftarrow X Q \Lambda^{\alpha}, \qquad X^\top X = Q \Lambda Q^\top
 
     With alpha = (n - 1) / 2, dot products of the new vectors are similarities of order n of the old ones.
-    Vectors are neither centred nor scaled. Directions in which nothing lies stay empty whatever alpha.
+    Vectors are neither centered nor scaled. Directions without variance stay empty for any alpha.
 
     Paper: Artetxe, Labaka, Lopez-Gazpio and Agirre 2018, "Uncovering Divergent Linguistic Information in Word
     Embeddings with Lessons for Intrinsic and Extrinsic Evaluation".
@@ -289,7 +289,7 @@ class Uncovec(Transform):
         return with_rows(vectors, lambda block: block @ turned)
 
     def _powers(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """[dim]; of values that are rounding only, negative powers would be noise."""
+        """[dim] the factor of each direction; 0 for directions that are due to rounding."""
         filled = values > SMALLEST**2 * values[0]
         raised = np.where(filled, values, 1.0) ** self.config.alpha
         powers: NDArray[np.float64] = np.where(filled, raised, 0.0)
@@ -297,7 +297,7 @@ class Uncovec(Transform):
 
 
 def common_rows(vectors: WordVectors, common: int | None) -> NDArray[np.bool_]:
-    """[words] which words a transform learns from: the most frequent ones, or all."""
+    """[words] the words that a transform is fitted on: the most frequent ones, or all."""
     if common is None or common >= len(vectors):
         return np.ones(len(vectors), dtype=np.bool_)
     chosen = np.zeros(len(vectors), dtype=np.bool_)
@@ -306,7 +306,7 @@ def common_rows(vectors: WordVectors, common: int | None) -> NDArray[np.bool_]:
 
 
 def mean_of(vectors: WordVectors, rows: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """[dim] the mean of some rows."""
+    """[dim] the mean of the rows."""
     total = np.zeros(vectors.dim)
     for block in _chosen(vectors, rows):
         total += block.sum(axis=0)
@@ -315,7 +315,7 @@ def mean_of(vectors: WordVectors, rows: NDArray[np.bool_]) -> NDArray[np.float64
 
 
 def covariance_of(vectors: WordVectors, rows: NDArray[np.bool_], mean: NDArray[np.float64]) -> NDArray[np.float64]:
-    """[dim, dim] the mean product of deviations from ``mean``; of zeros, it is the second moment."""
+    """[dim, dim] the covariance around ``mean``; with zeros, the second moment."""
     total = np.zeros((vectors.dim, vectors.dim))
     for block in _chosen(vectors, rows):
         block -= mean
@@ -325,9 +325,9 @@ def covariance_of(vectors: WordVectors, rows: NDArray[np.bool_], mean: NDArray[n
 
 
 def principal(matrix: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Eigenvalues [d] of a symmetric matrix, largest first and none negative, and directions [d, d].
+    """Eigenvalues [d] of a symmetric matrix, largest first and clipped at 0, and eigenvectors [d, d].
 
-    Each direction has its largest coordinate positive, so that the same table gives the same numbers.
+    The largest coordinate of each eigenvector is positive, so that results are deterministic.
     """
     values, directions = np.linalg.eigh(matrix)
     values, directions = np.maximum(values[::-1], 0.0), directions[:, ::-1]

@@ -1,4 +1,4 @@
-"""The table of transforms, and several of them one after the other: read from a text, fitted, saved and loaded."""
+"""The registry of transforms, and pipelines of them: parsed from text, fitted, saved and loaded."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ CHAIN = "chain"
 
 
 class Pipeline:
-    """A chain of transforms, each fitted on what the one before it makes.
+    """A chain of transforms, each fitted on the result of the previous one.
 
     Example:
         >>> pipeline = Pipeline.from_spec("center,whiten:exponent=0.3,pca:dim=200")  # doctest: +SKIP
@@ -70,7 +70,7 @@ class Pipeline:
 
     @classmethod
     def from_spec(cls, text: str) -> Pipeline:
-        """Read a chain such as ``centre,whiten:exponent=0.3,pca:dim=200``."""
+        """Parse a chain such as ``center,whiten:exponent=0.3,pca:dim=200``."""
         return cls([configure(spec, TRANSFORMS.find(spec.name)).build() for spec in Spec.parse_chain(text)])
 
     def __len__(self) -> int:
@@ -80,7 +80,7 @@ class Pipeline:
         return iter(self.transforms)
 
     def fit(self, vectors: WordVectors) -> Self:
-        """Fit each step on the table that the steps before it make."""
+        """Fit each step on the result of the previous steps."""
         self.fit_transform(vectors)
         return self
 
@@ -91,19 +91,19 @@ class Pipeline:
         return vectors
 
     def fit_transform(self, vectors: WordVectors) -> WordVectors:
-        """Fit and apply step by step."""
+        """Fit and apply each step in turn."""
         for step in self.transforms:
             vectors = step.fit_transform(vectors)
         return vectors
 
     def made(self, vectors: WordVectors) -> bool:
-        """Whether these steps, and no others, are in the record of a table."""
+        """Whether exactly these steps are in the record of a table."""
         steps = [(step.name, step.digest) for step in self.transforms]
         record = [entry for entry in record_of(vectors) if isinstance(entry, dict)]
         return steps == [(entry.get("name"), entry.get("learnt")) for entry in record]
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-        """Write the settings and all that was learnt into one safetensors file."""
+        """Write settings and fitted states to a safetensors file."""
         path = Path(path)
         refuse_existing(path, overwrite=overwrite)
         chain = [_written(step) for step in self.transforms]
@@ -117,7 +117,7 @@ class Pipeline:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Pipeline:
-        """Read what `save` wrote."""
+        """Read a file that `save` wrote."""
         path = Path(path)
         if not path.is_file():
             raise FormatError(f"There is no file {path} with fitted transforms.")
@@ -139,7 +139,7 @@ class Pipeline:
 
 
 class _Learnt(dict[str, NDArray[Any]]):
-    """What a file says that a transform has learnt."""
+    """The fitted state of a transform in a file."""
 
     def __missing__(self, key: str) -> NDArray[Any]:
         raise FormatError(f"The fitted transforms lack the array {key!r}. Fit them again.")

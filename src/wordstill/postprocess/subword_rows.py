@@ -1,4 +1,4 @@
-"""``subwords``: rows for character n-grams, fitted to a table, so that any spelling gives a vector."""
+"""``subwords``: rows for character n-grams, fitted to a table, so that any spelling gets a vector."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ Floats: TypeAlias = NDArray[np.float32]
 
 BUCKETS = {"fasttext": 2_000_000, "floret": 50_000}
 SEED = 2166136261
-"""The seed of floret's hash, its default."""
+"""floret's default hash seed."""
 COLUMNS_AT_ONCE = 64
-"""Numbers of the vectors that are solved for at once: they do not depend on each other."""
+"""Columns that are solved at a time; they are independent."""
 ENOUGH = 1e-5
-"""Relative residual at which the search ends."""
+"""Relative residual at which the solver stops."""
 SMALL_MEAN = 0.1
-"""A mean shorter than this, beside unit vectors, is taken for zero."""
+"""A mean of unit vectors shorter than this counts as zero."""
 LONGEST = 100
 HALF = (1e-2, 1e3)
-"""Lengths for which rows in half precision lose nothing that counts."""
+"""Range of lengths for which half precision is accurate enough."""
 
 
 @dataclass(frozen=True)
@@ -38,41 +38,41 @@ class SubwordsConfig(Config):
     """Settings of `Subwords`; chosen on held-out words of a table (experiments/results.md)."""
 
     kind: Literal["fasttext", "floret"] = "fasttext"
-    """Whose hash: ``fasttext`` also exports to its .bin, ``floret`` to its text and to spaCy."""
+    """The hash function: ``fasttext`` can be exported to its .bin, ``floret`` to its text format and to spaCy."""
     minn: Annotated[int, Range(1, LONGEST)] = 2
-    """Fewest characters of an n-gram, the marks before and after a word counted."""
+    """Minimum length of an n-gram in characters, including the marks before and after a word."""
     maxn: Annotated[int, Range(1, LONGEST)] = 6
-    """Most characters of an n-gram."""
+    """Maximum length of an n-gram in characters."""
     buckets: Annotated[int | None, Range(1, 2**31 - 1)] = None
-    """Numbers that hashes lead to; None takes 2,000,000 for fasttext, as fastText does, and 50,000 for floret."""
+    """Number of hash buckets; None means 2,000,000 for fasttext, as in fastText, and 50,000 for floret."""
     hashes: Annotated[int, Range(1, 4)] = 2
-    """Rows of each n-gram; floret only."""
+    """Number of rows of each n-gram; floret only."""
     ridge: Annotated[float, Range(0, above=True)] = 0.1
-    """How strongly rows are held at zero: more for a small or noisy table."""
+    """Strength of the ridge penalty; use more for a small or noisy table."""
     prior: Annotated[float, Range(0)] = 3.0
-    """A word that was seen n times counts as n / (n + prior); words that were never seen count as one that was."""
+    """A word with count n has the weight n / (n + prior); words with count 0 weigh as much as words with count 1."""
     steps: Annotated[int, Range(1, 10_000)] = 20
-    """Steps of conjugate gradients at most."""
+    """Maximum number of conjugate gradient steps."""
 
 
 class Subwords(Transform):
-    r"""Rows :math:`z_g` of character n-grams whose mean is near the vector of each word that has them.
+    r"""Rows :math:`z_g` of character n-grams whose means approximate the vectors of words.
 
     .. math::
         \min_Z \sum_w \frac{n_w k_w}{n_w + \kappa} \Big| u_w - \frac{1}{k_w} \sum_{g \in w} z_g \Big|^2
         + \lambda \sum_g \frac{|z_g|^2}{s_g^2}
 
-    :math:`u_w` is the vector of a word with length one, less the mean of all where that is not near zero;
-    :math:`n_w` its count, :math:`k_w` the number of its n-grams, and :math:`s_g` the logarithm of how rare an
-    n-gram is, scaled to a mean square of one, so that a stem says more than a letter pair. It is the mean and not the
-    sum, so that a fastText or floret reader gives the same vectors. n-grams that stand in the same words have the
-    same solution, and are one unknown. Solved by conjugate gradients with a sparse matrix of words and n-grams.
+    :math:`u_w` is the unit vector of a word, minus the mean of all words unless that is near zero; :math:`n_w` is its
+    count, :math:`k_w` the number of its n-grams, and :math:`s_g` the inverse document frequency of an n-gram, scaled to
+    a mean square of one, so that a stem says more than a letter pair. Rows are averaged, not summed, so that fastText
+    and floret readers give the same vectors. N-grams that occur in the same words have the same solution, and are
+    solved as one unknown, by conjugate gradients with a sparse matrix of words and n-grams.
 
-    A word without a vector then has the mean row of its n-grams. Where few of them are known, it is short: so an
-    uncertain word counts less in a sentence. Sure ones are as long as the median of the rarer half of the words.
+    The vector of an unknown word is the mean row of its n-grams. If few of them are known, it is short, so that an
+    uncertain word weighs less in a sentence; if all are known, it is about as long as the rarer half of the words.
 
-    Cost: two sparse products for each step, over as many entries as the words have n-grams.
-    Relations: ``ngrams`` for unknown words averages whole words that share n-grams, and learns nothing.
+    Cost: two sparse products for each step, with an entry for every n-gram of every word.
+    Relations: the back-off ``ngrams`` averages whole words that share n-grams, without fitting.
     """
 
     name: ClassVar[str] = "subwords.v1"
@@ -133,7 +133,7 @@ class Subwords(Transform):
 
 
 class Entries(NamedTuple):
-    """The n-grams of words."""
+    """The buckets of the words' n-grams."""
 
     buckets: NDArray[np.int64]
     owners: NDArray[np.int64]
@@ -142,16 +142,16 @@ class Entries(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Columns:
-    """The sparse matrix of words and n-grams, those that stand in the same words merged."""
+    """The sparse matrix of words and n-grams, merging n-grams that occur in the same words."""
 
     matrix: Csr
     """(words, columns): the share of each n-gram in its word, times the scale of its column."""
     unscale: Floats
-    """(columns,) from the solution to the row of an n-gram."""
+    """(columns,) factors from the solution to the rows of n-grams."""
     keys: NDArray[np.int32]
     """Buckets, ascending."""
     places: NDArray[np.int32]
-    """The column of each."""
+    """The column of each bucket."""
 
     @classmethod
     def of(cls, entries: Entries, words: int, *, merge: bool = True) -> Columns:
@@ -160,7 +160,7 @@ class Columns:
         having = np.bincount(numbers)
         places = np.arange(len(keys))
         if merge:
-            # N-grams with the same sum of random numbers of their words have the same words.
+            # N-grams whose words have the same sum of random numbers occur in the same words.
             marks = np.random.default_rng(0).integers(0, 1 << 63, words, dtype=np.uint64)
             order = np.argsort(numbers, kind="stable")
             starts = np.concatenate([[0], np.cumsum(having)[:-1]])
@@ -183,24 +183,24 @@ def fitted_rows(
 ) -> Floats:
     """[columns, dim] the rows that minimize the objective."""
     matrix = columns.matrix
-    weighed = matrix.multiply(importance[:, None].astype(np.float32)).T.tocsr()
+    weighted = matrix.multiply(importance[:, None].astype(np.float32)).T.tocsr()
     rows = np.empty((matrix.shape[1], unit.shape[1]), dtype=np.float32)
     for start in range(0, unit.shape[1], COLUMNS_AT_ONCE):
         some = slice(start, start + COLUMNS_AT_ONCE)
-        target = weighed @ (unit[:, some] - origin[some])
-        rows[:, some] = conjugate_gradients(matrix, weighed, target, ridge, steps)
+        target = weighted @ (unit[:, some] - origin[some])
+        rows[:, some] = conjugate_gradients(matrix, weighted, target, ridge, steps)
     rows *= columns.unscale[:, None]
     return rows
 
 
-def conjugate_gradients(matrix: Csr, weighed: Csr, target: Floats, ridge: float, steps: int) -> Floats:
-    """The solution X of (weighed matrix + ridge) X = target, for each column of the target by itself."""
+def conjugate_gradients(matrix: Csr, weighted: Csr, target: Floats, ridge: float, steps: int) -> Floats:
+    """The solution X of (weighted matrix + ridge) X = target, separately for each column of the target."""
     solution = np.zeros_like(target)
     residual, direction = target.copy(), target.copy()
     size = np.einsum("ij,ij->j", residual, residual)
     enough = ENOUGH**2 * size
     for _ in range(steps):
-        product = weighed @ (matrix @ direction)
+        product = weighted @ (matrix @ direction)
         product += np.float32(ridge) * direction
         along = np.einsum("ij,ij->j", direction, product)
         step = np.divide(size, along, out=np.zeros_like(size), where=along > 0)
@@ -215,7 +215,7 @@ def conjugate_gradients(matrix: Csr, weighed: Csr, target: Floats, ridge: float,
 
 
 def reliability(counts: NDArray[np.int64] | None, prior: float) -> NDArray[np.float64]:
-    """[words] how much a vector is believed that comes from so many occurrences; [1] for all if that is not known."""
+    """[words] the weight of each word by its count; [1] if there are no counts."""
     if counts is None:
         return np.ones(1)
     seen = np.maximum(counts, 1).astype(np.float64)
@@ -224,7 +224,7 @@ def reliability(counts: NDArray[np.int64] | None, prior: float) -> NDArray[np.fl
 
 
 def _usual_length(vectors: WordVectors, rows: NDArray[np.int64]) -> np.float32:
-    """The median length of the rarer half of some words."""
+    """The median length of the rarer half of the words."""
     rows = rows[::-1] if vectors.counts is None else rows[np.argsort(vectors.counts[rows], kind="stable")]
     taken = vectors.take(rows[: (len(rows) + 1) // 2])
     return np.float32(np.median(np.sqrt(np.einsum("ij,ij->i", taken, taken, dtype=np.float64))))

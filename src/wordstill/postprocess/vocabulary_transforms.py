@@ -1,4 +1,4 @@
-"""Fewer words or bytes: ``trim``, ``merge-case`` and quantization, and `trim` of words and numbers for a conversion."""
+"""Fewer words or bytes: ``trim``, ``merge-case`` and quantization, and `trim` for conversions."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from wordstill.vectors.table import WordVectors
 
 SAMPLE = 5000
 ROWS_PER_NUMBER = 10
-"""With fewer, the principal directions are those of these rows only."""
+"""Minimum number of rows for estimating principal directions."""
 ORDERED = 0.9
-"""Share of the variance below which the leading numbers are not the best."""
+"""Minimum share of variance for the first dimensions to count as the most important."""
 COLUMNS_PER_BYTE = 4
 SAME_LENGTH = 1e-3
-"""Lengths that differ by no more than this part are rounding."""
+"""Relative differences of lengths up to this are due to rounding."""
 HALF = np.finfo(np.float16)
 SMALLEST = 1e-12
 
@@ -34,15 +34,15 @@ class TrimConfig(Config):
     """Settings of `Trim`."""
 
     words: Annotated[int | None, Range(1)] = None
-    """Keep so many most frequent words; None keeps all."""
+    """Keep this many of the most frequent words; None keeps all."""
     min_count: Annotated[int, Range(0)] = 0
-    """Keep words that were seen so often at least."""
+    """Keep words with at least this count."""
     longest: Annotated[int | None, Range(1)] = None
-    """Keep words of so many letters at most; None keeps all."""
+    """Keep words of at most this many characters; None keeps all."""
 
 
 class Trim(Transform):
-    """Keep some words only, in their order. Without counts the first rows are the most frequent words."""
+    """Keep some words, in table order. Without counts, the first rows are the most frequent words."""
 
     name: ClassVar[str] = "trim.v1"
     config_type: ClassVar[type[TrimConfig]] = TrimConfig
@@ -69,12 +69,12 @@ class Trim(Transform):
 
 
 class MergeCase(Transform):
-    r"""Make one word of words that differ in case only: lower case, with the mean of their vectors.
+    r"""Merge words that differ only in case into one in lower case, with the mean of their vectors.
 
     .. math:: v_{\mathrm{lower}(w)} = \sum_{u} n_u v_u \Big/ \sum_u n_u
 
-    over the words u of the same lower case, weighed by their counts where these are known. The new word has
-    the sum of the counts, and the place of the first of them.
+    over the words u with the same lower case, weighted by their counts if known. The new word has the sum of the
+    counts, and the position of the first of them.
     """
 
     name: ClassVar[str] = "merge-case.v1"
@@ -88,14 +88,14 @@ class MergeCase(Transform):
         several = np.bincount(owner) > 1
         if several.any():
             rows = order[several[owner[order]]]
-            weighed = vectors.take(rows) * _weights(vectors.counts, owner)[rows, None]
-            matrix[several] = np.add.reduceat(weighed, np.unique(owner[rows], return_index=True)[1], axis=0)
+            weighted = vectors.take(rows) * _weights(vectors.counts, owner)[rows, None]
+            matrix[several] = np.add.reduceat(weighted, np.unique(owner[rows], return_index=True)[1], axis=0)
         counts = None if vectors.counts is None else np.add.reduceat(vectors.counts[order], starts)
         return WordVectors(list(places), matrix, counts=counts, provenance=vectors.provenance, distinct=True)
 
 
 def _weights(counts: NDArray[np.int64] | None, owner: NDArray[np.int64]) -> NDArray[np.float64]:
-    """[words] the share of each word in its group; those of a group that was never seen share equally."""
+    """[words] the share of each word in its group; words of a group with count 0 share equally."""
     weights = np.ones(len(owner)) if counts is None else counts.astype(np.float64)
     unseen = np.bincount(owner, weights=weights) == 0
     weights = np.where(unseen[owner], 1.0, weights)
@@ -106,10 +106,10 @@ def _weights(counts: NDArray[np.int64] | None, owner: NDArray[np.int64]) -> NDAr
 def trim(
     vectors: WordVectors, *, top: int | None = None, dim: int | None = None, words: Sequence[str] | None = None
 ) -> WordVectors:
-    """Keep some words and numbers of a table, and note that in its provenance.
+    """Keep some words and dimensions of a table, and note that in its provenance.
 
-    ``top`` keeps the most frequent words, or the first if there are no counts; ``dim`` the first numbers of each
-    vector; ``words`` these words, in this order, where subwords of the table give vectors to unknown ones.
+    ``top`` keeps the most frequent words, or the first if there are no counts; ``dim`` the first dimensions;
+    ``words`` these words in this order, where the table's subwords give vectors to unknown words.
     """
     if dim is not None and dim > vectors.dim:
         raise UsageError(f"dim must be at most {vectors.dim}, that of the table; got {dim}.")
@@ -118,7 +118,7 @@ def trim(
         kept = kept.select(most_frequent(kept.counts, len(kept), top))
     if dim is not None and dim < vectors.dim:
         _warn_of_order(vectors, dim)
-        # Subwords would still give vectors of the old length.
+        # Subword vectors would still have the old dimension.
         kept = kept.replace(matrix=np.ascontiguousarray(kept.matrix[:, :dim]), subwords=None)
     if kept is vectors:
         return vectors
@@ -127,7 +127,7 @@ def trim(
 
 
 def _known(vectors: WordVectors, words: tuple[str, ...]) -> tuple[str, ...]:
-    """Those of the words that can have a vector; the others are reported."""
+    """The words that can have a vector; others are reported."""
     missing = [word for word in words if word not in vectors] if vectors.subwords is None else []
     if not missing:
         return words
@@ -150,9 +150,9 @@ def _listed(vectors: WordVectors, words: tuple[str, ...]) -> WordVectors:
 
 
 def _warn_of_order(vectors: WordVectors, dim: int) -> None:
-    """Warn if the first numbers of the vectors say much less than as many principal directions would.
+    """Warn if the first dimensions have much less variance than as many principal components.
 
-    That share is near 1 for tables in the order of their variance, such as those of ``still`` and ``pca``.
+    In tables sorted by variance, such as those of ``still`` and ``pca``, they have about the same.
     """
     if len(vectors) < ROWS_PER_NUMBER * vectors.dim:
         return
@@ -170,7 +170,7 @@ def _warn_of_order(vectors: WordVectors, dim: int) -> None:
 
 
 def _matrix_of(vectors: WordVectors, words: Sequence[str]) -> Matrix:
-    """The vectors of words, of those outside the table by their subwords."""
+    """The vectors of words, from subwords for words outside the table."""
     missing = [word for word in words if word not in vectors]
     assert vectors.subwords is not None
     known = set(words) - set(missing)
@@ -185,11 +185,11 @@ def _counts_of(vectors: WordVectors, words: Sequence[str]) -> NDArray[np.int64] 
 
 
 class Quantize(Transform):
-    r"""Round each vector to whole numbers from -127 to 127 times a scale of its own.
+    r"""Round each vector to integers from -127 to 127 with its own scale.
 
     .. math:: v_w \leftarrow s_w\, \mathrm{round}(v_w / s_w), \qquad s_w = \max_i |v_{wi}| / 127
 
-    The result keeps its rows as int8 and decodes them as they are asked for; so does an artifact of it.
+    The result stores rows as int8, in memory and in a saved folder, and decodes them on access.
     """
 
     name: ClassVar[str] = "quantise.v1"
@@ -203,25 +203,25 @@ class ProductQuantizationConfig(Config):
     """Settings of `ProductQuantization`."""
 
     bytes: Annotated[int | None, Range(1)] = None
-    """Bytes for the direction of a word, at most one for each number; None takes one for four numbers."""
+    """Bytes for the direction of a word, at most one per dimension; None means one for four dimensions."""
     rounds: Annotated[int, Range(0, 1_000)] = 20
     """Rounds of k-means."""
     sample: Annotated[int, Range(CODES)] = 20_000
-    """Rows that the centroids are learnt from, drawn at random."""
+    """Number of random rows that the centroids are fitted on."""
     seed: Annotated[int, SEEDS] = 0
-    """Of the rows and of the first centroids."""
+    """Seed for the rows and the initial centroids."""
 
 
 class ProductQuantization(Transform):
-    r"""Cut each direction into parts and keep, of each part, the number of the nearest of 256 centroids.
+    r"""Split each direction into parts, and store the index of the nearest of 256 centroids for each part.
 
     .. math:: v_w \leftarrow |v_w|\, \mathrm{unit}\big(c_{1, k_1(w)} \oplus \dots \oplus c_{m, k_m(w)}\big)
 
-    The centroids are those of k-means over unit rows. Columns are dealt out so that the products of the
-    variances of all parts are about the same, which is the best choice if columns are independent (Ge, He, Ke
-    and Sun 2013, "Optimized Product Quantization"): use ``pca`` first. Lengths are kept apart and survive.
+    Centroids come from k-means over unit rows. Columns are distributed so that the products of the variances of all
+    parts are about the same, which is optimal if columns are independent (Ge, He, Ke and Sun 2013, "Optimized Product
+    Quantization"), so use ``pca`` first. Lengths are stored separately.
 
-    The result decodes its rows as they are asked for, and an artifact of it holds the codes.
+    The result stores the codes, in memory and in a saved folder, and decodes rows on access.
 
     Paper: Jégou, Douze and Schmid 2011, "Product Quantization for Nearest Neighbor Search".
     Cost: k-means of the sample in each part.
@@ -264,13 +264,13 @@ class ProductQuantization(Transform):
 
 
 def balanced_columns(variances: NDArray[np.float64], parts: int) -> NDArray[np.int64]:
-    """[dim] the columns in the order of the parts: largest first, each to the open part with the least product."""
+    """[dim] the columns ordered by parts: each, largest variance first, goes to the part with the least product."""
     bounds = part_bounds(len(variances), parts)
     dealt: list[list[int]] = [[] for _ in bounds]
     products = np.zeros(parts)
     logs = np.log(np.maximum(variances, SMALLEST * max(float(variances.max()), SMALLEST)))
     for column in np.argsort(-variances, kind="stable").tolist():
-        # Variances may be below 1, where more columns would make a product smaller; so size counts first.
+        # Variances below 1 would make the product smaller with every column, so the number of columns decides first.
         open_parts = [part for part, (begin, end) in enumerate(bounds) if len(dealt[part]) < end - begin]
         part = min(open_parts, key=lambda part: (len(dealt[part]), products[part]))
         dealt[part].append(column)
@@ -279,7 +279,7 @@ def balanced_columns(variances: NDArray[np.float64], parts: int) -> NDArray[np.i
 
 
 def centroids(rows: Single, rounds: int, random: np.random.Generator) -> Single:
-    """[256, width] the centroids of k-means, begun with rows drawn at random; one without rows stays."""
+    """[256, width] centroids by k-means, initialized with random rows; a centroid without rows stays."""
     distinct = np.unique(rows, axis=0)
     chosen = distinct[random.permutation(len(distinct))[:CODES]]
     found: Single = np.zeros((CODES, rows.shape[1]), dtype=np.float32)
@@ -296,7 +296,7 @@ def centroids(rows: Single, rounds: int, random: np.random.Generator) -> Single:
 
 
 def nearest_centroids(rows: Single, found: Single) -> NDArray[np.int64]:
-    """[rows] the number of the nearest centroid, the first of equal ones."""
+    """[rows] the index of the nearest centroid, the first in a tie."""
     scores = rows @ found.T
     scores -= np.einsum("ij,ij->i", found, found) / 2
     nearest: NDArray[np.int64] = scores.argmax(axis=1)
@@ -304,7 +304,7 @@ def nearest_centroids(rows: Single, found: Single) -> NDArray[np.int64]:
 
 
 def narrow_lengths(lengths: NDArray[np.float64]) -> NDArray[np.floating]:
-    """One length if all are the same, and half precision where that holds them."""
+    """A single length if all are the same, and half precision if it is accurate enough."""
     if len(lengths) and np.ptp(lengths) <= SAME_LENGTH * lengths.max():
         lengths = lengths.mean(keepdims=True)
     used = lengths[lengths > 0]

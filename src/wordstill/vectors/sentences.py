@@ -1,8 +1,8 @@
 """Sentence vectors from word vectors: the mean, or SIF of Arora, Liang and Ma 2017.
 
-SIF weighs a word by its frequency, its share of the table's counts. A table without counts is taken to be in
-the order of frequency, which is then proportional to one over the rank (Zipf's law). A word outside the table
-that a back-off gives a vector is as rare as the rarest of the table.
+SIF weights a word by its relative frequency in the table's counts. A table without counts is assumed to be sorted by
+frequency, with frequencies proportional to one over the rank (Zipf's law). A word outside the table with a vector
+from a back-off counts as the rarest word of the table.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Forms: TypeAlias = Callable[[str], Sequence[str]]
 HAN = "々〇〻㐀-䶿一-鿿豈-﫿\U00020000-\U0003ffff"
 HIRAGANA, KATAKANA = "ぁ-ゖゝ-ゟ", "ァ-ヺヽ-ヿㇰ-ㇿｦ-ｯｱ-ﾝ"
 LONG = "ーｰ"
-"""The mark of a long vowel, in runs of either kind of kana."""
+"""The prolonged sound mark, which is used with both kinds of kana."""
 CJK = f"{HAN}{HIRAGANA}{KATAKANA}{LONG}"
 JOINERS = "\u00ad\u200c\u200d\u2060"
 """Invisible characters inside words."""
@@ -40,17 +40,17 @@ APOSTROPHES = "'’"
 ASCII_WORD = re.compile(r"[A-Za-z0-9]+(?:'[A-Za-z0-9]+)*")
 GAP = re.compile(r"[\s_]+")
 MARK_BLOCKS = (range(0x300, 0x1F000), range(0xE0100, 0xE01F0))
-"""Where Unicode has its combining characters."""
+"""Range of code points that contains Unicode's combining characters."""
 Floats: TypeAlias = NDArray[np.float64]
 
 SENTENCES_AT_ONCE = 4096
 LENGTHS, SENTENCE_LENGTHS = "lengths", "sentence"
-"""What provenance says of a table whose rows are as long as their words weigh in a sentence."""
+"""Value in the provenance for tables whose row lengths are the weights of words in a sentence."""
 
 
 @runtime_checkable
 class TextTokenizer(Protocol):
-    """Cuts texts into words of a table."""
+    """Splits texts into words of a table."""
 
     def tokenize(self, text: str) -> Sequence[str]:
         """The words of a text, in order."""
@@ -58,11 +58,11 @@ class TextTokenizer(Protocol):
 
 
 class WordTokenizer:
-    """Cuts texts into words, and keeps whole what a table has as one entry of several words.
+    """Splits texts into words, matching a table's entries of several words as a whole.
 
     Args:
         words: The words of the table.
-        forms: The spellings under which something is looked up, best first.
+        forms: Gives the spellings to look up, best first.
 
     Example:
         >>> WordTokenizer(["new york", "bank"]).tokenize("New York's banks? New York!")
@@ -82,7 +82,7 @@ class WordTokenizer:
             sizes.sort(reverse=True)
 
     def tokenize(self, text: str) -> list[str]:
-        """The words as they are written, and the phrases as the table spells them."""
+        """The words as written, and the phrases in the table's spelling."""
         text = composed(text)
         if not self.phrases:
             return pattern_for(text).findall(text)
@@ -97,7 +97,7 @@ class WordTokenizer:
         return found
 
     def _phrase(self, text: str, spans: Sequence[tuple[int, int]], place: int) -> tuple[int, str] | None:
-        """The longest phrase that begins at a word, as the number of its words and the table's entry."""
+        """The longest phrase that begins at a word: its number of words, and the table's entry."""
         start, end = spans[place]
         sizes = {size for form in self.forms(text[start:end]) for size in self._sizes.get(form, ())}
         for size in sorted(sizes, reverse=True):
@@ -110,12 +110,12 @@ class WordTokenizer:
 
 
 def as_written_then_lower(word: str) -> tuple[str, ...]:
-    """The spellings under which a word of a sentence is looked up."""
+    """The spellings to look up for a word of a sentence."""
     return word, word.lower()
 
 
 def phrases_of(words: Iterable[str]) -> dict[str, str]:
-    """The entries of several words: each as it is looked for in a text, and as the table spells it."""
+    """The entries of several words: the form to match in texts, and the table's spelling."""
     found: dict[str, str] = {}
     for word in words:
         if GAP.search(word):
@@ -127,23 +127,23 @@ def phrases_of(words: Iterable[str]) -> dict[str, str]:
 
 
 def composed(text: str) -> str:
-    """A text in Unicode's composed form (NFC), in which tables have their words."""
+    """A text in Unicode's composed form (NFC), which tables use."""
     return text if text.isascii() else unicodedata.normalize("NFC", text)
 
 
 def pattern_for(text: str) -> re.Pattern[str]:
-    """The pattern of a word; that for ASCII finds the same there, faster."""
+    """The pattern of a word; for ASCII text a faster one that finds the same words."""
     return ASCII_WORD if text.isascii() else word_pattern()
 
 
 @cache
 def word_pattern() -> re.Pattern[str]:
-    """The pattern of a word, in Python's own syntax."""
+    """The pattern of a word, in Python's syntax."""
     return re.compile(pattern_text(rf"[^\W_{CJK}]", "".join(_mark_ranges())))
 
 
 def pattern_text(letter: str, marks: str) -> str:
-    """The pattern of a word, for engines that name classes of characters in different ways.
+    """The pattern of a word, for engines with different names of character classes.
 
     Args:
         letter: A letter or digit that is not `CJK`.
@@ -158,7 +158,7 @@ def pattern_text(letter: str, marks: str) -> str:
 
 
 def _mark_ranges() -> Iterator[str]:
-    """The ranges of combining characters, for which Python's patterns have no class."""
+    """The ranges of combining characters, for which Python's regular expressions have no class."""
     marks = [place for block in MARK_BLOCKS for place in block if unicodedata.category(chr(place))[0] == "M"]
     first = marks[0]
     for place, following in pairwise([*marks, sys.maxunicode + 2]):
@@ -172,40 +172,39 @@ class SentenceConfig(Config):
     """Settings of `SentenceEncoder`."""
 
     weighting: Literal["mean", "sif"] = "sif"
-    """How much each word counts: all the same, or a / (a + its share of the text)."""
+    """Weights of words: all equal, or a / (a + relative frequency)."""
     smoothing: Annotated[float, Range(0, above=True)] = 1e-3
-    """The a of SIF: with less of it frequent words count less."""
+    """The a of SIF; with a smaller one, frequent words weigh less."""
     components: Annotated[int, Range(0)] = 1
-    """How many directions that all sentences share are taken away; SIF only."""
+    """Number of common directions of all sentences to remove; SIF only."""
 
 
 @dataclass(frozen=True, eq=False)
 class SentenceMeans:
-    """Weighted means of the vectors of words, one for each sentence."""
+    """The weighted mean of the word vectors of each sentence."""
 
     matrix: Floats
     """(sentences, dim); zeros for a sentence without a vector."""
     used: NDArray[np.int64]
-    """[sentences] how many running words have a vector."""
+    """[sentences] number of running words with a vector."""
     words: NDArray[np.int64]
-    """[sentences] how many running words there are."""
+    """[sentences] number of running words."""
 
 
 class SentenceEncoder:
-    r"""Vectors of sentences, each the weighted mean of its words' vectors.
+    r"""Sentence vectors: weighted means of word vectors.
 
     .. math:: x_s = \frac{1}{|s|} \sum_{w \in s} \frac{a}{a + p(w)} v_w, \qquad v_s = x_s - U U^\top x_s
 
-    p(w) is the frequency of w, U the first singular vectors of the sentences that `fit` is given. Words
-    without a vector are skipped; a sentence that has no other words gets zeros. Sentences are split as in
-    `wordstill.vectors.sentences`, or as the table's own tokenizer does, and words are looked up as they are
-    written, then in lower case: STS sets are scored in the same way.
+    p(w) is the relative frequency of w, U the first singular vectors of the sentences given to `fit`. Words without a
+    vector are skipped; a sentence without any gets zeros. Sentences are split by `WordTokenizer` or the table's own
+    tokenizer, and words are looked up as written, then in lower case. STS sets are scored in the same way.
 
     Args:
-        vectors: The table. Without counts it must be in the order of frequency for SIF.
-        config: The settings. By default the plain mean if the lengths of the table's rows are weights for
-            sentences, as its provenance says, or else SIF.
-        split: Splits a sentence that is given as one text, in place of the usual rule.
+        vectors: The table. Without counts, it must be sorted by frequency for SIF.
+        config: The settings; by default the plain mean if the lengths of the table's rows are sentence weights
+            according to its provenance, otherwise SIF.
+        split: Splits a sentence given as text, instead of the default.
 
     Example:
         >>> encoder = SentenceEncoder(vectors, SentenceConfig("mean"))  # doctest: +SKIP
@@ -227,7 +226,7 @@ class SentenceEncoder:
         self._frequencies = word_frequencies(vectors) if self.config.weighting == "sif" else None
 
     def fit(self, sentences: Iterable[str | Sequence[str]]) -> SentenceEncoder:
-        """Find the directions that these sentences share; they are read once, in blocks."""
+        """Find the common directions of these sentences, which are read once, in blocks."""
         moments = np.zeros((self.vectors.dim, self.vectors.dim))
         for _, means in self.blocks(sentences):
             moments += means.matrix.T @ means.matrix.copy()
@@ -242,7 +241,7 @@ class SentenceEncoder:
         return np.concatenate([none, *(self.finish(means) for _, means in self.blocks(sentences))])
 
     def finish(self, means: SentenceMeans) -> NDArray[np.float32]:
-        """The vectors of sentences of their means, (sentences, dim)."""
+        """Sentence vectors from their means, (sentences, dim)."""
         if self.directions is None and self.components:
             raise UsageError("SIF with components must be fitted first: call fit with sentences.")
         matrix = means.matrix if self.directions is None else without_directions(means.matrix, self.directions)
@@ -250,13 +249,13 @@ class SentenceEncoder:
 
     @property
     def components(self) -> int:
-        """How many directions `fit` looks for."""
+        """Number of directions that `fit` finds."""
         return self.config.components if self.config.weighting == "sif" else 0
 
     def blocks(
         self, sentences: Iterable[str | Sequence[str]], size: int = SENTENCES_AT_ONCE
     ) -> Iterator[tuple[list[str | Sequence[str]], SentenceMeans]]:
-        """Sentences of any source, ``size`` at a time, with their means before any direction is taken away."""
+        """Sentences of any source in blocks of ``size``, with their means before directions are removed."""
         source = iter(sentences)
         while block := list(islice(source, size)):
             yield block, self._means(block)
@@ -279,17 +278,17 @@ class SentenceEncoder:
         return sentence_means(split, place, matrix, weights, usable)
 
     def _form(self, word: str) -> str:
-        """The spelling of a word that the table has, or the word itself."""
+        """The spelling of a word in the table, or the word itself."""
         return next((form for form in as_written_then_lower(word) if form in self.vectors), word)
 
 
 def tokenizer_of(vectors: WordVectors) -> TextTokenizer:
-    """What cuts sentences into words of a table: its own tokenizer, or the rule for words and phrases."""
+    """The tokenizer of a table: its own, or a `WordTokenizer`."""
     return vectors.tokenizer or WordTokenizer(vectors.words)
 
 
 def has_sentence_lengths(vectors: WordVectors) -> bool:
-    """Whether the lengths of a table's rows are weights, so that a plain mean is a good sentence vector."""
+    """Whether the lengths of a table's rows are sentence weights, so that a plain mean is a good sentence vector."""
     return vectors.provenance.get(LENGTHS) == SENTENCE_LENGTHS
 
 
@@ -300,9 +299,9 @@ def sentence_means(
 
     Args:
         split: The words of each sentence.
-        place: The row below of each different word.
+        place: The row of each distinct word in the arrays below.
         matrix: Vectors, (words, dim).
-        weights: [words] how much each counts.
+        weights: [words] their weights.
         usable: [words] which of them have a vector.
     """
     words = np.array([len(sentence) for sentence in split], dtype=np.int64)
@@ -314,14 +313,14 @@ def sentence_means(
 
 
 def word_frequencies(vectors: WordVectors) -> Floats:
-    """[words] the share of each word of a table in the text it is from; see above for one without counts."""
+    """[words] relative frequencies of the words of a table; see above for tables without counts."""
     counts = 1 / np.arange(1, len(vectors) + 1) if vectors.counts is None else vectors.counts
     shares: Floats = np.asarray(counts, dtype=np.float64) / max(float(np.sum(counts)), 1e-300)
     return shares
 
 
 def sif_weights(frequencies: Floats, rows: NDArray[np.int64], smoothing: float) -> Floats:
-    """[words] the weights of words by their rows in the table, -1 for those outside it."""
+    """[words] SIF weights of words, given by their rows in the table, -1 for words outside it."""
     inside = rows != NO_ROW
     frequency = np.full(len(rows), frequencies.min(initial=1.0))
     frequency[inside] = frequencies[rows[inside]]
@@ -330,28 +329,28 @@ def sif_weights(frequencies: Floats, rows: NDArray[np.int64], smoothing: float) 
 
 
 def sif(frequency: Any, smoothing: float) -> Any:
-    """[words] the weights a / (a + p) by the share p of each word in the text; an array or a tensor."""
+    """[words] the weights a / (a + p) for relative frequencies p, as an array or a tensor."""
     return smoothing / (smoothing + frequency)
 
 
 def weighted_means(
     matrix: Floats, weights: Floats, owners: NDArray[np.int64], numbers: NDArray[np.int64], sentences: int
 ) -> tuple[Floats, NDArray[np.int64]]:
-    """Weighted means [sentences, dim], and of how many words each is.
+    """Weighted means [sentences, dim], and the number of words of each.
 
     Args:
-        matrix: Vectors of different words, (words, dim).
-        weights: Their weights; the sum is divided by the number of words, not by the sum of the weights.
-        owners: The sentence of each running word, in order.
-        numbers: The row in ``matrix`` of each running word.
-        sentences: How many there are.
+        matrix: Vectors of distinct words, (words, dim).
+        weights: Their weights; sums are divided by the number of words, not by the sum of weights.
+        owners: The sentence of each running word, ascending.
+        numbers: The row of each running word in ``matrix``.
+        sentences: Number of sentences.
     """
     sizes = np.bincount(owners, minlength=sentences)
     pairs, inverse = np.unique(owners * len(matrix) + numbers, return_inverse=True)
     owners, words = np.divmod(pairs, max(1, len(matrix)))
     weight = np.bincount(inverse, weights[numbers], len(pairs))
     sums = np.zeros((sentences, matrix.shape[1]))
-    # One different word of every sentence at a time, so that sums do not depend on other sentences.
+    # The n-th distinct word of every sentence at a time, so that sums do not depend on other sentences.
     turn = np.arange(len(owners)) - np.searchsorted(owners, owners)
     order = np.argsort(turn, kind="stable")
     for chosen in np.split(order, np.cumsum(np.bincount(turn))[:-1]):
@@ -361,19 +360,19 @@ def weighted_means(
 
 def common_directions(means: Floats, components: int) -> Floats:
     """The first right singular vectors, one in each row; fewer if the means have fewer."""
-    # A product of an array with itself is rounded in another way, and published scores were made by this one.
+    # A product of an array with itself would be rounded differently than in the published scores.
     return first_directions(means.T @ means.copy(), components)
 
 
 def first_directions(moments: Floats, components: int) -> Floats:
-    """The eigenvectors of the largest eigenvalues of a matrix of second moments, one in each row."""
+    """The eigenvectors with the largest eigenvalues of a matrix of second moments, one in each row."""
     values, directions = np.linalg.eigh(moments)
     first: Floats = directions.T[::-1][: min(components, int((values > 0).sum()))]
     return first
 
 
 def without_directions(means: Floats, directions: Floats) -> Floats:
-    """The means less their projections on orthonormal directions."""
+    """The means minus their projections on orthonormal directions."""
     for direction in directions:
         means = means - np.outer(means @ direction, direction)
     return means

@@ -1,4 +1,4 @@
-"""Retrofitting: what a lexicon knows of words is worked into their vectors."""
+"""Retrofitting: vectors are adjusted to the links of words in a lexicon."""
 
 from wordstill.postprocess.retrofit.counterfit import CounterFit, CounterFitConfig
 from wordstill.postprocess.retrofit.lexicon import Lexicon, read_lexicon

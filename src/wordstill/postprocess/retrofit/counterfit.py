@@ -125,7 +125,7 @@ class Bounds:
 
     @classmethod
     def near(cls, unit: Floats, rows: NDArray[np.int64], cosine: float, weight: float) -> Bounds:
-        """Lower bounds that keep neighbours of some rows, with at least this cosine, as near as they are."""
+        """Lower bounds that keep neighbors of some rows, with at least this cosine, as near as they are."""
         found = list(_neighbor_pairs(unit, rows, cosine))
         pairs = np.concatenate([pair for pair, _ in found], axis=1)
         return cls(pairs, TOGETHER, np.concatenate([cosines for _, cosines in found]), weight)

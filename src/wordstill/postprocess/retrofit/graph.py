@@ -26,7 +26,7 @@ Csr: TypeAlias = Any
 """A ``scipy.sparse.csr_matrix``; scipy has no types of its own."""
 Case = Literal["fallback", "exact"]
 Distances = Literal["original", "mixed", "current"]
-"""Between initial positions, an initial position and neighbours' current ones, or current positions."""
+"""Between initial positions, an initial position and neighbors' current ones, or current positions."""
 ABSENT = -1
 LINKS_AT_ONCE = 512
 """Two blocks of this many rows stay in a core's cache."""
@@ -85,7 +85,7 @@ class Links:
 class LinkDistances:
     """The squared distance over each link, in the order of the sparse matrix.
 
-    Each link is stored from both ends; from the node with the smaller number it leads to a *later* neighbour.
+    Each link is stored from both ends; from the node with the smaller number it leads to a *later* neighbor.
     Nodes move one after the other by number, or all at once. One after the other, a node sees its later
     neighbors at their positions of the last pass. So only distances to earlier neighbors are computed when
     it moves; those to later ones follow after the pass.
@@ -108,14 +108,14 @@ class LinkDistances:
         return squared
 
     def of_moving(self, links: Links, current: Floats) -> NDArray[np.float64]:
-        """The same for nodes that move now: their earlier neighbours have moved in this pass."""
+        """The same for nodes that move now: their earlier neighbors have moved in this pass."""
         if self._kind != "original":
             earlier = links.places[self._columns[links.places] < self._rows[links.places]]
             self._compute(self._centers(current), current, earlier)
         return self.of(links)
 
     def update(self, current: Floats, *, in_turn: bool) -> None:
-        """Take in that all nodes have moved, one after the other (``in_turn``) or at once."""
+        """Update the distances after all nodes have moved, one after the other (``in_turn``) or at once."""
         if self._kind == "original":
             return
         self._compute_all(self._later, self._centers(current), current)
@@ -153,7 +153,7 @@ def sparse(feature: str = "Retrofitting") -> Any:
 
 
 def _places(lexicon: Lexicon, vectors: WordVectors, case: Case) -> NDArray[np.int64]:
-    """The row of each word of the lexicon, ``ABSENT`` for those that the table does not have."""
+    """The row of each word of the lexicon, ``ABSENT`` for words not in the table."""
     place = np.full(len(lexicon.words), ABSENT, dtype=np.int64)
     for number, word in enumerate(lexicon.words):
         for form in (word, word.lower()) if case == "fallback" else (word,):
@@ -177,7 +177,7 @@ def _symmetric(ends: NDArray[np.int64], weights: NDArray[np.float32], nodes: int
 
 
 class LexiconUpdate(Transform):
-    """A transform that shifts the vectors of single words. It applies only to the table it learnt from."""
+    """A transform that shifts the vectors of single words. It applies only to the table it learned from."""
 
     of_directions: ClassVar[bool] = True
 
@@ -192,7 +192,7 @@ class LexiconUpdate(Transform):
 
     @property
     def moved_words(self) -> int:
-        """How many words were moved."""
+        """Number of moved words."""
         return len(self.learnt[ROWS])
 
     def lexicon(self, setting: str) -> Lexicon:
@@ -214,7 +214,7 @@ class LexiconUpdate(Transform):
         }
 
     def entry(self) -> dict[str, Any]:
-        """Name, settings and digest, how many words were moved, and the objective of each pass."""
+        """Name, settings and digest, the number of moved words, and the objective of each pass."""
         return {**super().entry(), "moved_words": self.moved_words, "objective": list(self.objective)}
 
     @abstractmethod
@@ -255,7 +255,7 @@ class LexiconUpdate(Transform):
 
 
 def turned_back(before: Floats, after: Floats, least: float) -> Floats:
-    """Vectors that have turned too far from what they were, turned back to the least cosine; lengths stay."""
+    """Rotate vectors that have turned too far back to the least cosine with the original; lengths are kept."""
     lengths = np.linalg.norm(after, axis=1, keepdims=True)
     old, new = unit_rows(before), unit_rows(after)
     cosines = np.einsum("ij,ij->i", old, new)[:, None]
@@ -266,7 +266,7 @@ def turned_back(before: Floats, after: Floats, least: float) -> Floats:
 
 
 def _blocks(rows: NDArray[np.int64]) -> list[slice]:
-    """Blocks of rows that fit the cache: one copy of all rows is slow."""
+    """Blocks of rows that fit into the cache, because copying all rows at once is slow."""
     return [slice(start, start + CACHED_ROWS) for start in range(0, len(rows), CACHED_ROWS)]
 
 

@@ -25,7 +25,7 @@ Link = tuple[str, str, float]
 PAIR_SUFFIXES = (".csv", ".tsv")
 TABS, SPACES = re.compile(r"\t"), re.compile(r"[ \t]+")
 LARGEST_GROUP = 5000
-"""Words; all pairs of a group are linked, so a larger one would fill the memory."""
+"""Maximum number of words in a group, all pairs of which are linked."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +83,7 @@ def read_lexicon(path: Path, format: str | None = None) -> Lexicon:
 
     Args:
         path: The file.
-        format: ``neighbours``: a word and its neighbours on each line, as in the files of Faruqui et al.
+        format: ``neighbours``: a word and its neighbors on each line, as in the files of Faruqui et al.
             2015. ``groups``: words on each line that are all linked. ``pairs``: two words and an optional
             weight, separated by commas or tabs. None means ``pairs`` for ``.csv`` and ``.tsv``, and
             ``neighbours`` for any other file. Words of the first two are separated by spaces, or by tabs if
@@ -133,13 +133,13 @@ def _groups(path: Path) -> Iterator[Link]:
 
 
 def all_pairs(words: Sequence[str]) -> Iterator[Link]:
-    """Links between every two words, of which there are not too many."""
+    """Links between all pairs of words, after checking their number."""
     Limits.chosen().refuse("links", len(words) * (len(words) - 1) // 2, f"A group of {len(words):,} words has", "links")
     return ((one, other, 1.0) for one, other in combinations(words, 2))
 
 
 def _word_lines(path: Path) -> Iterator[tuple[str, list[str]]]:
-    """The words of each line that has any, with its place."""
+    """The words of each non-empty line, with the line's location."""
     delimiter: re.Pattern[str] | None = None
     for number, line in numbered_lines(path):
         if not line.strip(" \t"):

@@ -1,4 +1,4 @@
-"""``faruqui`` and ``context-graph``: retrofitting moves words towards their neighbours in a lexicon."""
+"""``faruqui`` and ``context-graph``: retrofitting moves words towards their neighbors in a lexicon."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Pull:
 
 
 class Rule(Protocol):
-    """How strongly neighbours pull."""
+    """How strongly neighbors pull."""
 
     @property
     def distances(self) -> Distances | None:
@@ -206,15 +206,15 @@ class RetrofitConfig(Config):
     unit: bool = True
     """Scale every vector of the table to length one first."""
     case: Case = "fallback"
-    """``fallback`` looks a word up as the lexicon has it, then in lower case; ``exact`` only the first."""
+    """``fallback`` looks up a word as written in the lexicon, then in lower case; ``exact`` only as written."""
     least_cosine: LeastCosine = None
-    """A word is turned back until its cosine with its vector before is no less: analogies, which retrofitting costs,
-    come back sooner than similarity goes; None bounds nothing."""
+    """Minimum cosine of a word with its original vector; words that turn further are turned back, which recovers
+    analogies before it costs similarity. None sets no bound."""
 
 
 @dataclass(frozen=True)
 class FaruquiConfig(RetrofitConfig):
-    r"""Retrofitting: each word becomes a mean of its own vector and its neighbours'.
+    r"""Retrofitting: each word becomes a mean of its own vector and its neighbors'.
 
     .. math::
         q_i = \frac{\alpha q'_i + \sum_j \beta_{ij} q_j}{\alpha + \sum_j \beta_{ij}}
@@ -222,7 +222,7 @@ class FaruquiConfig(RetrofitConfig):
     Paper: Faruqui, Dodge, Jauhar, Dyer, Hovy, Smith 2015, "Retrofitting Word Vectors to Semantic Lexicons":
     :math:`\alpha = 1`, :math:`\beta_{ij} = 1 / \mathrm{degree}(i)`, 10 passes.
 
-    These :math:`\beta` differ between the two ends of a link, so the update minimises not the paper's Eq. 1
+    These :math:`\beta` differ between the two ends of a link, so the update minimizes not the paper's Eq. 1
     but the same sum with word i counted degree(i) times. That sum is the reported objective; it never rises.
 
     Relations: a `ContextGraphConfig` whose kernel is flat.
@@ -233,8 +233,8 @@ class FaruquiConfig(RetrofitConfig):
     alpha: Positive = 1.0
     """How strongly a word is held by its own vector."""
     beta: Annotated[float | None, POSITIVE] = None
-    """How strongly one neighbour pulls; None is the paper's 1 / degree, a total of 1 split among
-    the neighbours by their weights."""
+    """How strongly one neighbor pulls; None is the paper's 1 / degree, a total of 1 split among
+    the neighbors by their weights."""
 
     convex: ClassVar[bool] = True
     """The objective never rises."""
@@ -253,7 +253,7 @@ class FaruquiConfig(RetrofitConfig):
 
 @dataclass(frozen=True)
 class ContextGraphConfig(RetrofitConfig):
-    r"""Graph retrofitting: the same mean, with a kernel that gives nearer neighbours more weight.
+    r"""Graph retrofitting: the same mean, with a kernel that gives nearer neighbors more weight.
 
     .. math::
         q_i = \alpha q'_i + \beta \frac{\sum_j \gamma_{ij} q_j}{Z_i}, \qquad
@@ -268,7 +268,7 @@ class ContextGraphConfig(RetrofitConfig):
     ============ ==================== =========================== =============== ============
     (default)    q'_i and q'_j        the sum of gamma            Jacobi          yes
     ``RELEASED`` q'_i and q_j         the sum of gamma            Gauss-Seidel    no
-    ``PRINTED``  q_i and q_j          the number of neighbours    Gauss-Seidel    no
+    ``PRINTED``  q_i and q_j          the number of neighbors    Gauss-Seidel    no
     ============ ==================== =========================== =============== ============
 
     With the sum, :math:`C_\nu` cancels, and the whole is divided by :math:`\alpha + \beta`, which makes it a
@@ -283,16 +283,16 @@ class ContextGraphConfig(RetrofitConfig):
     alpha: Positive = 0.5
     """How strongly a word is held by its own vector."""
     beta: Positive = 0.5
-    """How strongly its neighbours pull."""
+    """How strongly its neighbors pull."""
     nu: Annotated[float, Range(0, LARGEST_NU, above=True)] = 100.0
     """Degrees of freedom of the kernel; fewer make its tail heavier."""
     sigma: Positive = 1.0
-    """Scale of squared distances; a smaller one favours near neighbours."""
+    """Scale of squared distances; a smaller one favors near neighbors."""
     distances: Distances = "original"
     """Between initial vectors (``original``), current ones (``current``), or the initial vector of a word and
-    the current ones of its neighbours (``mixed``)."""
+    the current ones of its neighbors (``mixed``)."""
     divisor: Literal["sum", "count"] = "sum"
-    """``sum`` of the weights, or ``count`` of the neighbours."""
+    """``sum`` of the weights, or ``count`` of the neighbors."""
 
     @property
     def convex(self) -> bool:
@@ -308,7 +308,7 @@ class ContextGraphConfig(RetrofitConfig):
             count = np.asarray(links.weights.sum(axis=1, dtype=np.float64)).ravel()
             shares = np.exp(logs) / _spread(count, links.weights)
             return Pull(self.alpha, self.beta, _like(links.weights, shares), np.ones(len(count)), count)
-        # Subtracting the largest log-weight of a row keeps far neighbours from all becoming zero.
+        # Subtracting the largest log-weight of a row keeps far neighbors from all becoming zero.
         starts = links.weights.indptr[:-1]
         largest = np.maximum.reduceat(logs, starts)
         shares = np.exp(logs - _spread(largest, links.weights))

@@ -1,4 +1,4 @@
-"""Lexicons from wordnets: the data files of Princeton WordNet, and what the package ``wn`` has.
+"""Lexicons from wordnets: the data files of Princeton WordNet, and wordnets of the package ``wn``.
 
 A database is a folder with ``data.noun``, ``data.verb``, ``data.adj`` and ``data.adv``. A line is
 ``offset file type words (word number)... pointers (symbol offset type source-target)... | gloss``;
@@ -120,7 +120,7 @@ def _synsets(path: Path) -> Iterator[_Synset]:
     if not path.is_file():
         return
     for number, line in numbered_lines(path):
-        # The licence at the top is indented by two spaces.
+        # The license at the top is indented by two spaces.
         if not line.strip() or line.startswith("  "):
             continue
         place = f"{path}:{number}"
