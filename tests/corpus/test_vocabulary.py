@@ -46,6 +46,13 @@ def test_composed_and_decomposed_spellings_share_a_key(make_corpus) -> None:
         assert decomposed in vocabulary
 
 
+def test_keys_do_not_depend_on_the_words_beside_them(make_corpus) -> None:
+    spelled = ["ΟΔΟΣ", "ΟΔΟΣΑ", "Σ", "İstanbul", "STRASSE", "Åse", "e\u0301t", "\u0301e", "\u1100", "\u1161", "ǅ"]
+    vocabulary = Vocabulary.build(make_corpus(" ".join(spelled)), VocabularyConfig(min_count=1))
+    for word in vocabulary.surfaces:
+        assert vocabulary.keys[vocabulary.surfaces.index(word)] == unicodedata.normalize("NFC", word.lower())
+
+
 def test_wanted_words_and_phrases(make_corpus) -> None:
     corpus = make_corpus(TEXT)
     wanted = ("zebra", "sat", "New  York", "the cat", "The", "cat sat", "in Old York", "ZEBRA", " ")

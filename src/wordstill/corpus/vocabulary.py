@@ -182,6 +182,12 @@ def key_of(word: str, rule: KeyRule) -> str:
     return word if word.isascii() else unicodedata.normalize("NFC", word)
 
 
+def _keys_of(words: StoreWords, rule: KeyRule) -> Iterator[str]:
+    """The key of each word in order, computed for many at a time: no letter changes with what is behind a line feed."""
+    for chunk in words.chunks():
+        yield from key_of(chunk, rule).split("\n")[:-1]
+
+
 def words_of(text: str, segmenter: Segmenter) -> list[str]:
     """The words of a short text, such as a phrase, as in a corpus."""
     forms = [f" {run}" if number else run for number, run in enumerate(text.split())]
@@ -231,16 +237,14 @@ def _count_keys(words: StoreWords, rule: KeyRule, least: int, wanted: Container[
     """The counts of keys over all spellings, for keys with at least ``least`` occurrences and for ``wanted`` ones."""
     # Most words are rare. Counts by hash identify them without a table of all keys; a collision only makes two keys
     # look more frequent than they are.
-    hashes = np.fromiter((hash(key_of(word, rule)) for word in words), dtype=np.int64, count=len(words))
+    hashes = np.fromiter(map(hash, _keys_of(words, rule)), dtype=np.int64, count=len(words))
     _, numbers = np.unique(hashes, return_inverse=True)
     frequent = np.bincount(numbers, words.counts)[numbers] >= least
     found: dict[str, tuple[int, int, str]] = {}
-    for word, count, often in zip(words, words.counts.tolist(), frequent.tolist()):
-        if often or wanted:
-            key = key_of(word, rule)
-            if often or key in wanted:
-                total, most, surface = found.get(key, (0, 0, word))
-                found[key] = (total + count, count, word) if count > most else (total + count, most, surface)
+    for word, key, count, often in zip(words, _keys_of(words, rule), words.counts.tolist(), frequent.tolist()):
+        if often or key in wanted:
+            total, most, surface = found.get(key, (0, 0, word))
+            found[key] = (total + count, count, word) if count > most else (total + count, most, surface)
     return {key: Entry(key, total, surface) for key, (total, _, surface) in found.items()}
 
 
@@ -270,5 +274,5 @@ def _rank(entry: Entry) -> tuple[int, str]:
 def _lookup(corpus: Corpus, ids: Mapping[str, int], rule: KeyRule) -> NDArray[np.int32]:
     """The id of every word of every form; -1 if its key has none [N]."""
     words = corpus.words
-    found = np.fromiter((ids.get(key_of(word, rule), -1) for word in words), dtype=np.int32, count=len(words))
+    found = np.fromiter((ids.get(key, -1) for key in _keys_of(words, rule)), dtype=np.int32, count=len(words))
     return found[words.of_slot]

@@ -115,14 +115,15 @@ class StoreWords:
 
     def __iter__(self) -> Iterator[str]:
         """The spellings in order."""
-        return self.decoded()
+        for chunk in self.chunks():
+            yield from chunk.split("\n")[:-1]
 
-    def decoded(self, at_once: int = CHUNK_WORDS) -> Iterator[str]:
-        """The spellings in order, decoded in chunks of ``at_once``."""
+    def chunks(self, at_once: int = CHUNK_WORDS) -> Iterator[str]:
+        """The spellings in order, in texts of ``at_once`` lines."""
         ends = np.flatnonzero(self.text == LINE_FEED)[at_once - 1 :: at_once] + 1
         start = 0
         for end in (*ends.tolist(), len(self.text)):
-            yield from self.text[start:end].tobytes().decode().split("\n")[:-1]
+            yield self.text[start:end].tobytes().decode()
             start = end
 
 
