@@ -9,25 +9,22 @@ one piece and stores nothing. The steady speed is that between the first and the
 from __future__ import annotations
 
 import argparse
-import gc
 import hashlib
 import os
-import resource
 import shutil
 import subprocess
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import numpy as np
 import torch
 
 from experiments.speed.common import Row, add_commit, met, save, show
-from wordstill.core.progress import trim_heap
+from experiments.speed.watched_pool import Clock, WatchedPool, forget_peak, peak_gb
 from wordstill.corpus import Corpus, PrepareConfig, VocabularyConfig
 from wordstill.corpus.preparation import open_or_prepare
 from wordstill.corpus.sources import embedded_text
@@ -37,11 +34,10 @@ from wordstill.distillation.plan import Plan, make_plan
 from wordstill.errors import Interrupted, WordstillError
 from wordstill.methods.base import Observer
 from wordstill.scale.driver import Driver, Totals
-from wordstill.scale.ledger import Claim, Ledger
-from wordstill.scale.partition import Job, Shard, make_shards, with_shard_words
-from wordstill.scale.pools import Event, Pool, open_pool
+from wordstill.scale.ledger import Ledger
+from wordstill.scale.partition import Job, make_shards, with_shard_words
+from wordstill.scale.pools import open_pool
 from wordstill.scale.shared_folder import LocalFolder
-from wordstill.scale.work import Piece
 from wordstill.teacher import Teacher, TeacherConfig
 from wordstill.teacher.device import to_arrays
 from wordstill.teacher.loading import NAME
@@ -51,10 +47,7 @@ TITLE = "Workers that share a GPU"
 PROCESS, MPS = "0", " with MPS"
 """Among numbers of workers: one process, which reads everything at once; and NVIDIA's service that lets processes
 compute at the same time."""
-LEAST, FLAT, STEADY = 0.9, 1.1, 0.1
-WARM_UP = 1 << 20
-"""The claims of warming up are numbered from here on."""
-START_SECONDS = 120.0
+LEAST, FLAT = 0.9, 1.1
 
 
 def main() -> None:
@@ -169,7 +162,7 @@ class _Bench:
         """One process for everything."""
         stage = self.plan.engine.stages[self.shards[0].stage]
         self.teacher.compile_if_worth(self.corpus.n_words, stage.layers)
-        clock = _Clock()
+        clock = Clock()
         # A little to warm up, then everything.
         for times, windows in ((1, self.little.end_window), (self.repeat, None)):
             clock.start()
@@ -178,15 +171,15 @@ class _Bench:
             text = Stage(stage.title, batches, [*methods.values()], isolated=False, words=0)
             Engine(self.teacher, methods, [text]).run()
             read = clock.seconds()
-        return {"read": read, "steady": clock.steady(), "driver_gb": _peak()}
+        return {"read": read, "steady": clock.steady(), "driver_gb": peak_gb()}
 
     def workers(self, number: int) -> dict[str, Any]:
         """So many workers."""
-        _forget_peak()
+        forget_peak()
         job = Job(str(self.corpus.path), self.config, self.teacher.choice.name, self.plan.recipe.to_json())
         with TemporaryDirectory(prefix="wordstill-") as name:
-            folder, clock = LocalFolder(Path(name)), _Clock()
-            with closing(_Watched(open_pool(job, folder, number, self.ray), clock)) as pool:
+            folder, clock = LocalFolder(Path(name)), Clock()
+            with closing(WatchedPool(open_pool(job, folder, number, self.ray), clock)) as pool:
                 start = pool.wait_for(number)
                 pool.warm_up(self.little)
                 ledger = Ledger(folder)
@@ -196,34 +189,8 @@ class _Bench:
                 ).run()
                 run: dict[str, Any] = {"start": start, "read": pool.last - clock.begun, "added": clock.seconds()}
         assert sums is not None
-        run |= {"steady": clock.steady(), "driver_gb": _peak()}
+        run |= {"steady": clock.steady(), "driver_gb": peak_gb()}
         return {**run, "sums": _digest(sums.methods)}
-
-
-class _Clock:
-    """When how many words had been read."""
-
-    def __init__(self) -> None:
-        self.start()
-
-    def start(self) -> None:
-        """From now on."""
-        self.begun, self.times, self.words = time.perf_counter(), [0.0], [0]
-
-    def add(self, words: int) -> None:
-        """Words were read."""
-        self.times.append(self.seconds())
-        self.words.append(self.words[-1] + words)
-
-    def seconds(self) -> float:
-        """Since the start."""
-        return time.perf_counter() - self.begun
-
-    def steady(self) -> float:
-        """Words per second between the first and the last tenth."""
-        total = self.words[-1]
-        start, end = np.interp([STEADY * total, (1 - STEADY) * total], self.words, self.times)
-        return float((1 - 2 * STEADY) * total / (end - start))
 
 
 @dataclass(eq=False)
@@ -232,7 +199,7 @@ class _Repeated:
 
     batches: Any
     times: int
-    clock: _Clock
+    clock: Clock
     windows: int | None = None
 
     def since(self, position: Position) -> Iterator[tuple[Position, Any]]:
@@ -243,55 +210,6 @@ class _Repeated:
                 yield after, batch
                 if self.windows is not None and after >= (self.windows, 0):
                     break
-
-
-@dataclass(eq=False)
-class _Watched(Pool):
-    """Workers, and when the last of their parts was stored."""
-
-    pool: Pool
-    clock: _Clock
-    last: float = 0.0
-    _begun: float = field(default_factory=time.perf_counter)
-
-    def idle(self) -> list[int]:
-        """Those of the pool."""
-        return self.pool.idle()
-
-    def start(self, worker: int, shard: Piece, claim: Claim) -> None:
-        """Leave it to the pool."""
-        self.pool.start(worker, shard, claim)
-
-    def poll(self, seconds: float) -> list[Event]:
-        """What the pool says, with a look at the clock."""
-        events = self.pool.poll(seconds)
-        if failed := [event.failed for event in events if event.failed]:
-            raise WordstillError(failed[0])
-        if words := sum(event.words for event in events):
-            self.clock.add(words)
-        if any(event.part for event in events):
-            self.last = time.perf_counter()
-        return events
-
-    def close(self) -> None:
-        """End the workers."""
-        self.pool.close()
-
-    def wait_for(self, workers: int) -> float:
-        """Seconds until all of them are there."""
-        while len(self.idle()) < workers:
-            self.poll(0.1)
-            if time.perf_counter() - self._begun > START_SECONDS:
-                raise WordstillError(f"{len(self.idle())} of {workers} workers after {START_SECONDS:.0f} s")
-        return time.perf_counter() - self._begun
-
-    def warm_up(self, little: Shard) -> None:
-        """Let each read a little."""
-        waiting = self.idle()
-        for worker in self.idle():
-            self.start(worker, little, Claim(WARM_UP + worker, 1))
-        while waiting:
-            waiting = waiting[sum(event.part is not None for event in self.poll(0.1)) :]
 
 
 @contextmanager
@@ -322,21 +240,6 @@ def _digest(methods: Mapping[str, Observer]) -> str:
         for array in to_arrays(method.state_dict()).values():
             digest.update(array.data)
     return digest.hexdigest()
-
-
-def _forget_peak() -> None:
-    """Count the peak of this process's memory from now on, where the system can."""
-    gc.collect()
-    trim_heap()
-    with suppress(OSError):
-        Path("/proc/self/clear_refs").write_text("5")
-
-
-def _peak() -> float:
-    """Of this process, in gigabytes."""
-    lines = Path("/proc/self/status").read_text().splitlines()
-    peaks = [int(line.split()[1]) for line in lines if line.startswith("VmHWM")]
-    return (peaks or [resource.getrusage(resource.RUSAGE_SELF).ru_maxrss])[0] * 1024 / 1e9
 
 
 def _options() -> argparse.Namespace:

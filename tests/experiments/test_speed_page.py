@@ -9,6 +9,7 @@ pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
 from experiments.pages import speed
+from experiments.speed import workers
 from experiments.speed.whole import NOTE, STAGE, WIKIPEDIA, Run, wikipedia_rows, wikipedia_seconds
 from wordstill.cli.printing import show_profile
 from wordstill.core.progress import Profiler
@@ -103,3 +104,11 @@ def test_stages_are_found_in_what_the_command_prints(capsys):
     found = {name.strip(): float(spent) for name, spent in STAGE.findall(printed)}
     assert found == {"loading the teacher": 1.25, "teacher": 62.5, "still.v5": 0.5, "all else": 5.75}
     assert dict(NOTE.findall(printed)) == profiler.notes
+
+
+def test_the_memory_of_a_driver_is_compared_between_numbers_of_workers():
+    result = {"words_per_second": {"1": 100.0, "2": 190.0}, "driver_gb": {"1": 1.0, "2": 1.06}, "efficiency": 0.95}
+    assert workers.rows(result)[1:] == [("1", "100", "1.000 GB"), ("2", "190", "1.060 GB")]
+    speed, memory = workers.remarks(result)
+    assert "95.0% of twice the words of one, target 90%: met." in speed
+    assert "1.060 times that with one, target at most 1.05: NOT met." in memory
