@@ -1,6 +1,6 @@
-"""Kept sums: all that a method has seen, beside its table, so that more text can be added, or some taken away.
+"""Kept sums: the state of a method, stored beside its table, so that text can be added or removed later.
 
-``sums.safetensors`` holds the state of the method in float64, the vocabulary with the counts, and the recipe.
+``sums.safetensors`` has the state of the method in float64, the vocabulary with the counts, and the recipe.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class KeptSums:
     facts: dict[str, Any]
     """The provenance of the table."""
     method: Method
-    """On the CPU, with wide sums."""
+    """The method on the CPU, with sums in float64."""
     cut: int = 0
 
     @property
@@ -66,14 +66,14 @@ class KeptSums:
 
     @classmethod
     def read(cls, table: Path, isolated: NDArray[np.int64] | None = None) -> KeptSums:
-        """The sums that were kept beside a table.
+        """Read the sums beside a table.
 
         Args:
-            table: Its folder or address, or the file.
-            isolated: Words that were read in isolation here or elsewhere; None takes those of the file.
+            table: Folder or URL of the table, or the file itself.
+            isolated: Words that were read in isolation for this table or others; None means those of the file.
 
         Raises:
-            UsageError: None were kept.
+            UsageError: No sums were kept.
             DataError: The file is damaged, or of another version.
         """
         path = sums_file(table)
@@ -94,7 +94,7 @@ class KeptSums:
             return cls(facts, method, part.cut)
 
     def with_counts(self, change: NDArray[np.int64], facts: Mapping[str, Any], cut: int) -> KeptSums:
-        """The same sums after text was added or taken away: other counts of words, and other provenance."""
+        """The same sums with other word counts and provenance, after text was added or removed."""
         counts = self.vocabulary.counts + change
         if counts.min(initial=0) < 0:
             word = self.vocabulary.keys[int(np.argmin(counts))]
@@ -104,13 +104,13 @@ class KeptSums:
         return KeptSums(dict(facts), self.method, cut)
 
     def finish(self) -> WordVectors:
-        """The table; afterwards the sums are in float32."""
+        """Make the table; afterwards the sums are in float32."""
         self.method.narrow()
         return self.method.finish({**self.facts, "cut_sentences": self.cut})
 
 
 def sums_file(table: Path) -> Path:
-    """Where the sums of a table are on this machine.
+    """The local file with the sums of a table.
 
     Raises:
         UsageError: There is no such table.
@@ -122,27 +122,27 @@ def sums_file(table: Path) -> Path:
 
 
 def refuse_different(ours: Mapping[str, Any], name: str, theirs: Mapping[str, Any], other: str) -> None:
-    """Refuse sums of another model, method or kind of words, by name.
+    """Refuse to add sums of another model, method or kind of words.
 
     Args:
-        ours: The provenance of what something is to be added to.
-        name: What they are called.
-        theirs: The provenance of what is to be added.
-        other: What that is called.
+        ours: Provenance of the sums to add to.
+        name: Their name for messages.
+        theirs: Provenance of the sums to be added.
+        other: Their name for messages.
 
     Raises:
-        UsageError: It says what is not the same.
+        UsageError: The sums differ; the message says in what.
     """
     mine, others = _essence(ours), _essence(theirs)
     if mine["method"]["name"] != others["method"]["name"]:
-        # Their settings have nothing to do with each other.
+        # Their settings are not comparable.
         mine["method"], others["method"] = ({"name": facts["method"]["name"]} for facts in (mine, others))
     if different := differences(mine, others):
         raise UsageError(f"{other} cannot be combined with {name}: {different}.")
 
 
 def _essence(facts: Mapping[str, Any]) -> dict[str, Any]:
-    """What must be the same in sums that are added: not where and how fast they were made."""
+    """The part of the provenance that must be equal for adding sums, without devices and speed."""
     teacher = facts["teacher"]
     return {
         "teacher": {name: teacher[name] for name in ("fingerprint", "width", "layers", "max_length")},
@@ -155,7 +155,7 @@ def _essence(facts: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def new_facts(facts: Mapping[str, Any], corpus: Mapping[str, Any]) -> dict[str, Any]:
-    """Provenance with another text, made by this version."""
+    """Provenance with another text and this version."""
     versions = {**facts.get("versions", {}), "wordstill": __version__}
     return {**facts, "corpus": dict(corpus), "versions": versions}
 
@@ -174,7 +174,7 @@ def _method(facts: Mapping[str, Any], vocabulary: Vocabulary, isolated: NDArray[
     kinds = {kind.name: kind for kind in METHODS.values()}
     if name not in kinds:
         raise DataError(f"The sums are those of {name}, which this version of wordstill does not have.")
-    # Which words were read in isolation was decided by the text that the table began with.
+    # The first text of the table decided which words were read in isolation.
     at_first = np.ones(len(vocabulary), dtype=np.int64)
     at_first[isolated] = 0
     context = RunContext(
@@ -192,7 +192,7 @@ def _method(facts: Mapping[str, Any], vocabulary: Vocabulary, isolated: NDArray[
 
 
 def _in_rows_of_all(state: Arrays, method: Method) -> Arrays:
-    """A state in which every table has a row for each word of the vocabulary, so that others can be added to it."""
+    """The state with a row for each word of the vocabulary in every table, so that states can be added."""
     unseen, rows = method.run.unseen, len(method.run.vocabulary)
     wide = dict(state)
     for name, array in state.items():
@@ -203,7 +203,7 @@ def _in_rows_of_all(state: Arrays, method: Method) -> Arrays:
 
 
 def _in_own_rows(state: Arrays, method: Method) -> Arrays:
-    """What `_in_rows_of_all` was given, for the words that the method has read in isolation."""
+    """The inverse of `_in_rows_of_all`, for the words that the method has read in isolation."""
     own = (name for name in state if name.partition(".")[0] in method.unseen_parts)
     return {**state, **{name: state[name][method.run.unseen] for name in own}}
 

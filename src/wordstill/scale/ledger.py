@@ -1,13 +1,13 @@
-"""The ledger of a run in shards: who holds a shard, and which part of it counts, as files of a shared folder.
+"""The ledger of a run in shards: claims on shards and the parts that count, as files of a shared folder.
 
-    plan.json       what the run is: recipe, shards, versions; those who join must have the same
-    held/42.1       the first attempt at shard 42: who makes it; renewed as long as they live
+    plan.json       recipe, shards and versions of the run; processes that join must have the same
+    held/42.1       the first attempt at shard 42, and its worker; renewed as long as the worker lives
     failed/42.1     why an attempt failed
-    parts/42.1-x    what came of an attempt, under a name that nothing else ever has
-    done/42         which part counts, or that the shard is left out; made once and never changed
+    parts/42.1-x    the result of an attempt, with a unique name
+    done/42         which part counts, or that the shard is left out; written once
 
-Every record is created whole or not at all, and only if it is not there: of two who finish the same shard the first
-one counts. A holder that has not renewed its record for some time is given up, and its shard is read again.
+Records are created atomically, and only if they do not exist: if two workers finish the same shard, the first one
+counts. A claim that has not been renewed for some time is given up, and its shard is read again.
 """
 
 from __future__ import annotations
@@ -32,26 +32,26 @@ LEASE_SECONDS = 120.0
 RENEW_SECONDS = 20.0
 MOST_FAILURES = 3
 ADDING_UP = -1
-"""Held like a shard by the process that adds up, where there is no lock."""
+"""Name of the claim of the process that adds up, if there is no file lock."""
 PLAN, HELD, FAILED, DONE, PARTS = "plan.json", "held", "failed", "done", "parts"
 SHARDS = "shards"
-"""In a plan, those of the text."""
+"""Key of the shards of text in a plan."""
 
 
 @dataclass(frozen=True)
 class Claim:
-    """An attempt at a shard that this process makes."""
+    """An attempt at a shard by this process."""
 
     shard: int
     attempt: int
 
     @property
     def name(self) -> str:
-        """Of its records."""
+        """Name of its records."""
         return f"{self.shard}.{self.attempt}"
 
     def new_part(self) -> str:
-        """A name for its part that was never used before."""
+        """A unique name for its part."""
         return f"{PARTS}/{self.name}-{secrets.token_hex(8)}"
 
 
@@ -65,24 +65,24 @@ class Ledger:
     lease: float = LEASE_SECONDS
     me: str = field(default_factory=lambda: f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}")
     done: dict[int, str | None] = field(default_factory=dict)
-    """Shards that are finished, with the part that counts; None for one that is left out."""
+    """Finished shards with the part that counts; None for a shard that is left out."""
     forgiven: frozenset[str] = frozenset()
     """Failures that no longer count."""
     _lock: threading.Lock = field(default_factory=threading.Lock)
-    """A thread that adds up may reopen a shard while another one looks what is finished."""
+    """Guards `finished`: the thread that adds up may reopen a shard while another one refreshes."""
 
     def open_plan(self, plan: dict[str, Any]) -> None:
-        """Note what the run is, or make sure that it is the same.
+        """Record the plan of the run, or check that it is the same.
 
         Raises:
-            DataError: It is another one.
+            DataError: The recorded plan is different.
         """
         if self.folder.create(PLAN, _encoded(plan)):
             return
         before, now = self._record(PLAN), json.loads(json.dumps(plan))
         if before is None or before == now:
             return
-        # Of another text all shards are others, which says nothing more.
+        # With another text all shards differ, which adds no information.
         causes = [{name: value for name, value in one.items() if name != SHARDS} for one in (before, now)]
         different = differences(*causes) or differences(before, now)
         raise DataError(
@@ -95,16 +95,16 @@ class Ledger:
         return self.folder.read(PLAN) is None
 
     def forget_attempts(self) -> None:
-        """Give up all attempts of processes that are known to be gone, and their failures."""
+        """Discard all claims and failures of processes that are known to have ended."""
         for name in [*self.folder.names(HELD), *self.folder.names(FAILED)]:
             self.folder.remove(name)
 
     def forgive(self) -> None:
-        """Count failures from now on only, because others may still look at the earlier ones."""
+        """Ignore earlier failures, without deleting them, because other processes may still read them."""
         self.forgiven = frozenset(self.folder.names(FAILED))
 
     def refresh(self) -> None:
-        """See what others have finished."""
+        """Update the list of finished shards."""
         with self._lock:
             for name in self.folder.names(DONE):
                 number = int(name.rpartition("/")[2])
@@ -112,7 +112,7 @@ class Ledger:
                     self.done[number] = record["part"]
 
     def held(self) -> dict[int, Claim]:
-        """The last attempt at each shard that somebody may still be making."""
+        """The last attempt at each shard that is claimed."""
         last: dict[int, Claim] = {}
         for name in self.folder.names(HELD):
             shard, attempt = map(int, name.rpartition("/")[2].split("."))
@@ -121,7 +121,7 @@ class Ledger:
         return last
 
     def claim(self, shard: int, held: dict[int, Claim]) -> Claim | None:
-        """Take a shard that nobody holds, or whose holder is given up; None if another one was faster."""
+        """Claim a shard without a live claim; None if another process was faster."""
         last = held.get(shard)
         if last is not None and not self._given_up(last):
             return None
@@ -137,7 +137,7 @@ class Ledger:
 
     @contextmanager
     def adding_up(self) -> Iterator[bool]:
-        """Hold the right to add up, as others hold shards; False in the block if another process has it."""
+        """Claim the right to add up; yields False if another process has it."""
         claim = self.claim(ADDING_UP, self.held())
         if claim is None:
             yield False
@@ -150,7 +150,7 @@ class Ledger:
 
     @contextmanager
     def renewing(self, claims: Callable[[], Iterable[Claim]]) -> Iterator[None]:
-        """Show from time to time that the holder of these claims lives, whatever it does in the block."""
+        """Renew these claims regularly inside the block."""
         ended = threading.Event()
 
         def renew() -> None:
@@ -168,17 +168,17 @@ class Ledger:
             thread.join()
 
     def renew(self, claim: Claim) -> None:
-        """Show that the holder lives."""
+        """Renew a claim."""
         self.folder.touch(f"{HELD}/{claim.name}")
 
     def release(self, claim: Claim) -> None:
-        """Let others take a shard."""
+        """Release a claim."""
         self.folder.remove(f"{HELD}/{claim.name}")
 
     def commit(self, claim: Claim, part: str) -> bool:
-        """Let a part count, unless another one of the same shard does already; then it is removed."""
+        """Commit a part, or remove it if another part of the same shard was committed first."""
         self._finish(claim.shard, {"part": part, "by": self.me})
-        # An object store may have made the record and yet said that it was there: what it says counts.
+        # An object store may report that a record exists although this call created it, so its content decides.
         counts = self.done.get(claim.shard) == part
         if not counts:
             self.folder.remove(part)
@@ -186,7 +186,7 @@ class Ledger:
         return counts
 
     def reopen(self, shard: int, reason: str) -> None:
-        """Let a shard be read again, because its part is damaged."""
+        """Reopen a shard whose part is damaged."""
         with self._lock:
             if name := self.done.pop(shard):
                 self.folder.remove(name)
@@ -194,11 +194,11 @@ class Ledger:
             self.folder.remove(f"{DONE}/{shard}")
 
     def leave_out(self, shard: int, reason: str) -> None:
-        """Finish a shard without any part."""
+        """Finish a shard without a part."""
         self._finish(shard, {"part": None, "reason": reason, "by": self.me})
 
     def fail(self, claim: Claim, reason: str) -> None:
-        """Note that an attempt failed; the shard can be taken again."""
+        """Record that an attempt failed; the shard can be claimed again."""
         self._note_failure(claim.shard, reason)
         self.release(claim)
 
@@ -211,7 +211,7 @@ class Ledger:
         return found
 
     def _record(self, name: str, *keys: str) -> dict[str, Any] | None:
-        """What a record says, None where there is none."""
+        """The content of a record, None if it does not exist."""
         content = self.folder.read(name)
         if content is None:
             return None
@@ -227,13 +227,13 @@ class Ledger:
         return sorted(number for number, part in self.done.items() if part is None)
 
     def part(self, shard: int, cache: Path) -> Path:
-        """The file of the part that counts, on this machine."""
+        """A local path of the part that counts."""
         name = self.done[shard]
         assert name is not None
         return self.folder.fetch(name, cache)
 
     def drop_parts(self, before: int) -> None:
-        """Remove the parts of shards that are in a saved total."""
+        """Delete the parts of shards that are included in a saved total."""
         for name in self.folder.names(PARTS):
             if int(name.rpartition("/")[2].partition(".")[0]) < before:
                 self.folder.remove(name)

@@ -1,4 +1,4 @@
-"""Parts: what the methods of a run have seen of one shard, in a file without the rows that saw nothing."""
+"""Parts: the states of a run's methods for one shard, in a file without empty rows."""
 
 from __future__ import annotations
 
@@ -25,27 +25,27 @@ Arrays = dict[str, NDArray[Any]]
 
 @dataclass(frozen=True)
 class Part:
-    """The states of methods, by label, and how many sentences were cut."""
+    """The states of methods, by label, and the number of truncated sentences."""
 
     states: dict[str, Arrays]
     cut: int = 0
 
     @classmethod
     def of(cls, methods: Mapping[str, Observer], cut: int = 0) -> Part:
-        """What methods have seen."""
+        """The part of some methods."""
         return cls({label: to_arrays(method.state_dict()) for label, method in methods.items()}, cut)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Rows of zeros do not travel between machines."""
+        """Pickle without rows of zeros, which need not be sent between machines."""
         return _unpacked, ({label: pack(state) for label, state in self.states.items()}, self.cut)
 
     def load_into(self, methods: Mapping[str, Observer]) -> None:
-        """Give methods these states."""
+        """Load these states into methods."""
         for label, method in methods.items():
             method.load_state_dict({name: torch.from_numpy(array) for name, array in self.states[label].items()})
 
     def write(self, path: Path, facts: Mapping[str, Any] | None = None) -> None:
-        """Write the file, with its checksum, as a whole."""
+        """Write the file atomically, with a checksum."""
         packed: Arrays = {}
         for label, state in self.states.items():
             packed |= {f"{label}/{name}": array for name, array in pack(state).items()}
@@ -55,13 +55,13 @@ class Part:
 
     @classmethod
     def read(cls, path: Path) -> tuple[Part, dict[str, Any]]:
-        """A part and its facts.
+        """Read a part and its metadata.
 
         Raises:
             DataError: The file is damaged.
         """
         with reading(path, remedy="Start again with --overwrite."):
-            # Tensors cannot be read-only, and a copy would take longer than everything else that is done with a part.
+            # Tensors cannot be read-only, and copying would take longer than everything else.
             arrays, metadata = read_checked(path, private=True)
             try:
                 cut, facts = int(metadata["cut"]), json.loads(metadata["facts"])
@@ -79,7 +79,7 @@ def _unpacked(states: Mapping[str, Arrays], cut: int) -> Part:
 
 
 def pack(state: Arrays) -> Arrays:
-    """The same arrays, without rows of zeros in those that are tables."""
+    """The same arrays, with tables reduced to their nonzero rows."""
     packed: Arrays = {}
     for name, array in state.items():
         filled = np.flatnonzero(array.reshape(len(array), -1).any(axis=1)) if array.ndim > 1 and array.size else None
@@ -92,7 +92,7 @@ def pack(state: Arrays) -> Arrays:
 
 
 def unpack(packed: Arrays) -> Arrays:
-    """What `pack` was given."""
+    """Restore the arrays given to `pack`."""
     state: Arrays = {}
     for name, array in packed.items():
         if name.endswith((ROWS, SHAPE)):

@@ -1,4 +1,4 @@
-"""Shards: ranges of a run's windows, the same for any number of workers, and what reads them one at a time."""
+"""Shards: ranges of a run's windows, independent of the number of workers, and the reader of a shard."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from wordstill.teacher.batches import BATCHES_IN_WINDOW, WINDOW_FORMS, Resumable
 from wordstill.teacher.teacher import MOST_READERS
 
 GPU_WINDOWS = 128
-"""Windows of a shard on a GPU: some 134 million words, which an H200 reads in a minute with BERT-base and in less than
-half with MiniLM. A core reads one window of 262,144 words in about a minute."""
+"""Windows of a shard on a GPU: about 134 million words, which an H200 reads in a minute with BERT-base and in less than
+half a minute with MiniLM. A core reads one window of 262,144 words in about a minute."""
 WORDS_PER_ROW = 300
-"""Words of a shard on a GPU for each word of the vocabulary, so that its sums are written before the next is read."""
+"""Minimum words of a GPU's shard for each word of the vocabulary, so that writing its sums keeps up with reading."""
 MOST_SHARDS = 1024
-"""Of running text: a driver that adds up more parts than that would be slower than many GPUs."""
+"""Maximum number of shards of running text; with more, the driver could not keep up with many GPUs."""
 
 
 @dataclass(frozen=True)
@@ -39,26 +39,26 @@ class Shard(Config):
     """A range of windows of one stage. Batches are formed inside windows, so no shard shares one with another."""
 
     number: int
-    """Its place in the plan, in which the sums of all shards are added."""
+    """Its index in the plan, which is the order in which sums are added."""
     stage: int
     start_window: int
     end_window: int
     start: int
     end: int
-    """The paragraphs, or the words of the vocabulary, that it holds."""
+    """Start and end of its paragraphs, or of its words of the vocabulary."""
     words: int
     isolated: bool = False
-    """Whether it holds words of the vocabulary."""
+    """Whether it has isolated words of the vocabulary."""
 
     @property
     def place(self) -> str:
-        """Where it is, for a message."""
+        """Its location in the text, for messages."""
         what = "words of the vocabulary" if self.isolated else "paragraphs"
         return f"shard {self.number} ({what} {self.start:,} to {self.end - 1:,})"
 
 
 def with_shard_words(config: DistillConfig, shard_words: int | None) -> DistillConfig:
-    """Settings whose windows are no longer than a shard."""
+    """Settings with windows that are not longer than a shard."""
     if shard_words is None:
         return config
     if shard_words < 1:
@@ -67,11 +67,11 @@ def with_shard_words(config: DistillConfig, shard_words: int | None) -> DistillC
 
 
 def make_shards(plan: Plan, shard_words: int | None = None, *, text_only: bool = False) -> list[Shard]:
-    """The shards of a run, which depend on its text and settings only.
+    """The shards of a run, which depend only on its text and settings.
 
     Args:
         plan: The run.
-        shard_words: About so many words in each; None takes a minute's work.
+        shard_words: Approximate number of words of each; None means about a minute's work.
         text_only: Leave out isolated words.
     """
     shards: list[Shard] = []
@@ -96,7 +96,7 @@ def shard_records(shards: list[Shard]) -> list[dict[str, Any]]:
 
 
 def shard_size(recipe: Recipe, words: int, shard_words: int | None = None) -> int:
-    """Words of a shard of running text, about; a text of so many words has few enough of them."""
+    """Approximate number of words of a shard, large enough for a text of this size to have at most `MOST_SHARDS`."""
     batches, on_gpu = recipe.batches, recipe.teacher["device"] == "cuda"
     window = max(WINDOW_FORMS, BATCHES_IN_WINDOW[bool(batches["packed"])] * int(batches["budget"]))
     if shard_words is None:
@@ -113,7 +113,7 @@ def _windows_in_shard(plan: Plan, stage: Stage, windows: int, shard_words: int |
 
 
 def _words_before(plan: Plan, batches: ResumableBatches, edges: list[int]) -> np.ndarray[Any, np.dtype[np.int64]]:
-    """How many words stand before each edge; of a text as if all its forms held equally many."""
+    """Number of words before each edge; for running text, in proportion to the number of forms."""
     if not isinstance(batches, TextBatches):
         return np.array(edges, dtype=np.int64)
     corpus = plan.corpus
@@ -123,14 +123,14 @@ def _words_before(plan: Plan, batches: ResumableBatches, edges: list[int]) -> np
 
 @dataclass(eq=False)
 class WindowRange:
-    """The batches of some windows only, as a stage reads them."""
+    """The batches of a range of windows."""
 
     batches: ResumableBatches
     start: int
     end: int
 
     def since(self, position: Position) -> Iterator[tuple[Position, Batch | DeviceBatch]]:
-        """Batches from a position on; (0, 0) is the first window's first."""
+        """Batches from a position on; (0, 0) is the start of the first window."""
         window, done = position
         if self.start == self.end:
             return
@@ -142,28 +142,28 @@ class WindowRange:
 
 @dataclass(frozen=True)
 class Job:
-    """All that a worker must know of a run, fit for sending."""
+    """Everything that a worker must know of a run; can be pickled."""
 
     store: str
-    """Path or address of the prepared text; one at an address is copied into the cache of the worker's machine."""
+    """Path or URL of the prepared text; a text at a URL is copied into the cache of the worker's machine."""
     config: DistillConfig
     precision: str
-    """What the teacher was found to run best in, where that was left to a trial."""
+    """The precision that was found fastest, if it was left to a trial."""
     recipe: str
-    """As JSON; a worker that comes to another one is refused."""
+    """The recipe as JSON; a worker with a different one is refused."""
     version: str = __version__
 
     @property
     def device(self) -> str:
-        """Where the teacher runs, as the user has named it."""
+        """The device as given by the user."""
         return self.config.teacher.device
 
     def on(self, device: str) -> Job:
-        """The same on another device."""
+        """The same job on another device."""
         return replace(self, config=replace(self.config, teacher=replace(self.config.teacher, device=device)))
 
     def open(self, cores: int) -> ShardReader:
-        """In a worker with so many cores."""
+        """Load everything in a worker with this number of cores."""
         return ShardReader(self, cores)
 
 
@@ -172,10 +172,10 @@ class ShardReader:
 
     Args:
         job: The run.
-        cores: Threads of this worker; one for each reader, so that sums do not depend on their number.
+        cores: Threads of this worker; each reader uses one, so that sums do not depend on their number.
 
     Raises:
-        DataError: The text, the model, the vocabulary or the version is not that of the run.
+        DataError: The text, the model, the vocabulary or the version differs from that of the run.
     """
 
     def __init__(self, job: Job, cores: int | None = None) -> None:
@@ -191,13 +191,13 @@ class ShardReader:
 
     @classmethod
     def of(cls, plan: Plan) -> ShardReader:
-        """In this process, with what is loaded already."""
+        """A reader in this process, with what is already loaded."""
         reader = cls.__new__(cls)
         reader.plan = plan
         return reader
 
     def read(self, shard: Shard, report: Report = lambda words: None) -> Part:
-        """What the methods have seen of a shard; ``report`` gets the words of each batch that is read."""
+        """Read a shard, and return the states of the methods; ``report`` gets the words of each batch."""
         engine = self.plan.engine
         stage = engine.stages[shard.stage]
         methods = self.plan.build()
@@ -223,5 +223,5 @@ class _Reported:
 
 
 def refuse_other_recipe(recipe: str, plan: Plan) -> None:
-    """Refuse a worker that would read something else, or in another way."""
+    """Refuse a worker with a different recipe."""
     refuse_other(json.loads(recipe), json.loads(plan.recipe.to_json()))

@@ -1,4 +1,4 @@
-"""Folders that several machines share: records created once and whole, and large files under names of their own."""
+"""Folders shared by several machines: records that are created once and atomically, and large files."""
 
 from __future__ import annotations
 
@@ -21,34 +21,34 @@ class SharedFolder(ABC):
     """Files by name, such as ``done/42``, that several processes create, read and remove at the same time.
 
     Attributes:
-        pause: Seconds between two looks at what others have done.
+        pause: Seconds between two checks of what others have done.
     """
 
     pause: float = 2.0
 
     @abstractmethod
     def create(self, name: str, data: bytes) -> bool:
-        """Make a small file whole, unless one of this name is there; whether this call made it."""
+        """Create a small file atomically unless it exists; returns whether this call created it."""
 
     @abstractmethod
     def read(self, name: str) -> bytes | None:
-        """A small file; None if it is not there."""
+        """The content of a small file; None if it does not exist."""
 
     @abstractmethod
     def names(self, folder: str) -> list[str]:
-        """Complete files of a folder."""
+        """Names of the complete files in a folder."""
 
     @abstractmethod
     def touch(self, name: str) -> None:
-        """Set the age of a file to 0, if it is there."""
+        """Reset the age of a file, if it exists."""
 
     @abstractmethod
     def age(self, name: str) -> float | None:
-        """Seconds since a file was made or touched, by one clock for all machines; None if it is not there."""
+        """Seconds since a file was created or touched, by a clock shared by all machines; None if it does not exist."""
 
     @abstractmethod
     def remove(self, name: str) -> None:
-        """Delete a file, if it is there."""
+        """Delete a file, if it exists."""
 
     @abstractmethod
     def remove_all(self) -> None:
@@ -56,15 +56,15 @@ class SharedFolder(ABC):
 
     @abstractmethod
     def store(self, name: str, write: Callable[[Path], None]) -> None:
-        """Make a large file of a name that is new; ``write`` writes it to a path of this machine."""
+        """Create a large file with a new name; ``write`` writes it to a local path."""
 
     @abstractmethod
     def fetch(self, name: str, cache: Path) -> Path:
-        """A file on this machine, copied into the cache where it is not there already."""
+        """A local path of a file, which is copied into the cache if necessary."""
 
 
 class LocalFolder(SharedFolder):
-    """A folder of the file system, on a disk of this machine or of the network."""
+    """A folder on a local or network file system."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -73,10 +73,10 @@ class LocalFolder(SharedFolder):
         return str(self.path)
 
     def create(self, name: str, data: bytes) -> bool:
-        """Write beside, then link: a name is given once, and never to half a file."""
+        """Write a temporary file, then link it: linking is atomic and fails if the name exists."""
         path = self.path / name
         with disk_errors(path):
-            # Not the folders above: they are gone when the run is finished.
+            # Not the folders above, which are removed when the run is finished.
             path.parent.mkdir(exist_ok=True)
             temporary = path.with_name(f".{path.name}.tmp-{secrets.token_hex(8)}")
             try:
@@ -99,19 +99,19 @@ class LocalFolder(SharedFolder):
         return None
 
     def names(self, folder: str) -> list[str]:
-        """Hidden files are not complete."""
+        """Names of all but hidden files, which are incomplete."""
         with suppress(FileNotFoundError):
             found = [entry.name for entry in (self.path / folder).iterdir()]
             return sorted(f"{folder}/{name}" for name in found if name[0] != ".")
         return []
 
     def touch(self, name: str) -> None:
-        """Set the time of the last change."""
+        """Set the modification time."""
         with suppress(FileNotFoundError):
             os.utime(self.path / name)
 
     def age(self, name: str) -> float | None:
-        """Against a file that is touched now, because machines have clocks of their own."""
+        """The age relative to a file touched now, because the clocks of machines differ."""
         clock = self.path / CLOCK
         clock.touch()
         os.utime(clock)
@@ -125,12 +125,12 @@ class LocalFolder(SharedFolder):
             remove(self.path / name)
 
     def remove_all(self) -> None:
-        """Delete the working folder that it is a part of."""
+        """Delete the working folder that contains it."""
         with disk_errors(self.path.parent):
             remove(self.path.parent)
 
     def store(self, name: str, write: Callable[[Path], None]) -> None:
-        """Write it in its place."""
+        """Write it directly."""
         write(self.path / name)
 
     def fetch(self, name: str, cache: Path) -> Path:
@@ -139,10 +139,10 @@ class LocalFolder(SharedFolder):
 
 
 class ObjectFolder(SharedFolder):
-    """A folder of an object store that can refuse to write an object twice, such as S3 and Google Cloud Storage.
+    """A folder in an object store with conditional writes, such as S3 and Google Cloud Storage.
 
     Args:
-        address: Of the folder, such as ``s3://bucket/vectors.partial/shards``.
+        address: URL of the folder, such as ``s3://bucket/vectors.partial/shards``.
     """
 
     pause = 10.0
@@ -155,10 +155,10 @@ class ObjectFolder(SharedFolder):
         return self.address
 
     def refuse_unable(self) -> None:
-        """Refuse a store that would let two processes take the same shard.
+        """Refuse a store that would let two processes claim the same shard.
 
         Raises:
-            UsageError: It writes an object over another one when asked not to.
+            UsageError: The store overwrites an object despite the condition.
         """
         name = f"trial-{secrets.token_hex(8)}"
         try:
@@ -174,7 +174,7 @@ class ObjectFolder(SharedFolder):
             )
 
     def create(self, name: str, data: bytes) -> bool:
-        """Ask the store to write only if there is no such object."""
+        """Write on the condition that the object does not exist."""
         with store_errors(self.address, "written"):
             try:
                 self._store.pipe_file(f"{self._path}/{name}", data, mode="create")
@@ -189,7 +189,7 @@ class ObjectFolder(SharedFolder):
         return None
 
     def names(self, folder: str) -> list[str]:
-        """An object is there as a whole or not at all."""
+        """Names of all objects, which are always complete."""
         with store_errors(self.address, "read"), suppress(FileNotFoundError):
             self._store.invalidate_cache()
             found = self._store.ls(f"{self._path}/{folder}", detail=False)
@@ -197,13 +197,13 @@ class ObjectFolder(SharedFolder):
         return []
 
     def touch(self, name: str) -> None:
-        """Write it once more."""
+        """Write it again."""
         if (data := self.read(name)) is not None:
             with store_errors(self.address, "written"):
                 self._store.pipe_file(f"{self._path}/{name}", data)
 
     def age(self, name: str) -> float | None:
-        """By the clock of the store."""
+        """The age by the store's clock."""
         with store_errors(self.address, "read"), suppress(FileNotFoundError):
             self._store.pipe_file(f"{self._path}/{CLOCK}", b"")
             self._store.invalidate_cache()
@@ -230,7 +230,7 @@ class ObjectFolder(SharedFolder):
             send(self._store, local, f"{self._path}/{name}", self.address)
 
     def fetch(self, name: str, cache: Path) -> Path:
-        """Download it, unless that was done."""
+        """Download it, unless it is cached."""
         local = cache / name
         if not local.exists():
             with store_errors(self.address, "read"):

@@ -1,4 +1,4 @@
-"""Work that is divided among workers: the pieces they are given, what they make of them, and what gathers that."""
+"""Interfaces of work that is divided among workers: pieces, their results, and what collects these."""
 
 from __future__ import annotations
 
@@ -11,30 +11,30 @@ from wordstill.core.resume import differences
 from wordstill.errors import DataError
 
 Report = Callable[[int], None]
-"""Gets how many words were read since the last call."""
+"""Receives the number of words read since the last call."""
 
 
 class Piece(Protocol):
-    """A piece of the work that is done as a whole or not at all, fit for sending."""
+    """An indivisible piece of work; can be pickled."""
 
     @property
     def number(self) -> int:
-        """Its place in the plan."""
+        """Its index in the plan."""
 
     @property
     def words(self) -> int:
-        """Its size, in what the progress bar counts."""
+        """Its size, in the unit of the progress bar."""
 
     @property
     def place(self) -> str:
-        """Where it is in the text, for a message."""
+        """Its location in the text, for messages."""
 
 
 class Made(Protocol):
-    """What came of a piece, fit for sending."""
+    """The result of a piece; can be pickled."""
 
     def write(self, path: Path) -> None:
-        """Make its file, as a whole, with a checksum."""
+        """Write its file atomically, with a checksum."""
 
 
 class Reader(Protocol):
@@ -45,39 +45,39 @@ class Reader(Protocol):
 
 
 class Work(Protocol):
-    """All that a worker must know, fit for sending."""
+    """Everything that a worker must know; can be pickled."""
 
     @property
     def device(self) -> str:
-        """Where models run, as the user has named it."""
+        """The device as given by the user."""
 
     def on(self, device: str) -> Work:
-        """The same on another device."""
+        """The same work on another device."""
 
     def open(self, cores: int) -> Reader:
-        """Load everything in the process of a worker that has so many cores.
+        """Load everything in the process of a worker with this number of cores.
 
         Raises:
-            DataError: The worker has another version, model or text, and would make something else.
+            DataError: The worker has another version, model or text.
         """
 
 
 class Gathering(Protocol):
-    """What puts the pieces together."""
+    """Collects the results of pieces."""
 
     @property
     def complete(self) -> bool:
-        """Whether every piece is in."""
+        """Whether the results of all pieces are collected."""
 
     def fold(self) -> None:
-        """Take in what the ledger says is done; damaged pieces are to be made again."""
+        """Collect the results that the ledger lists as done; damaged ones are reopened."""
 
 
 def refuse_version(version: str) -> None:
     """Refuse a worker for a run that was started by another version.
 
     Raises:
-        DataError: It was.
+        DataError: The versions differ.
     """
     if version != __version__:
         raise DataError(
@@ -87,10 +87,10 @@ def refuse_version(version: str) -> None:
 
 
 def refuse_other(run: Mapping[str, Any], worker: Mapping[str, Any]) -> None:
-    """Refuse a worker that would do something else than the run.
+    """Refuse a worker whose facts differ from those of the run.
 
     Raises:
-        DataError: It names what is not the same.
+        DataError: Some facts differ; the message names them.
     """
     if different := differences(run, worker):
         raise DataError(f"This worker does not match the run: {different}.")
