@@ -1,4 +1,4 @@
-"""Tables of the papers, made again by one call: text, vocabulary, systems and protocol as the paper says."""
+"""Reproduction of the papers' tables: text, vocabulary, systems and protocol as in the paper, in one call."""
 
 from wordstill.reproduction.meaning_tables import MeaningPlan
 from wordstill.reproduction.plans import TablePlan, find_plan, plan_names

@@ -1,4 +1,4 @@
-"""The tables of the paper on meaning in context: triples, distillers with and without negatives, and their scores."""
+"""Reproduction of the tables on meaning in context: triples, distillers with and without negatives, and scores."""
 
 from __future__ import annotations
 
@@ -46,13 +46,13 @@ ROWS = {
     f"meaning{WITHOUT}": f"meaning vectors{WITHOUT}",
     f"context{WITHOUT}": f"context vectors{WITHOUT}",
 }
-"""The printed row of each of our representations."""
+"""The published row of each of our representations."""
 OURS = {
     f"paws-words:{words}-{pairs.lower()}": f"cosine-{words}-{pairs}"
     for words in ("common", "different")
     for pairs in "NP"
 }
-"""Columns that are called otherwise in an evaluation."""
+"""Columns with a different name in evaluations."""
 LIU_TEXTS = 20_000
 TARGETS, BUILD = TargetConfig(), BuildConfig()
 PROBED = 32
@@ -84,7 +84,7 @@ class MeaningPlan:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """What rows have a score for."""
+        """The columns of the rows."""
         return tuple(dict.fromkeys(name for row in self.printed.values() for name in row.scores))
 
 
@@ -97,9 +97,9 @@ MEANING_PLANS = (
 
 
 class MeaningMaker:
-    """Makes what the tables need, each step into a place of its own, so that a stopped run is continued.
+    """Makes what the tables need, each step in its own location, so that an interrupted run can resume.
 
-    All tables need the same encoders: in one folder they are made once.
+    All tables need the same encoders, which are made once in the same folder.
     """
 
     def __init__(
@@ -123,7 +123,7 @@ class MeaningMaker:
         return self.folder / "triples.jsonl"
 
     def seconds(self) -> float:
-        """How long the triples take, by a probe of a few with vectors that cost little; none if they are there."""
+        """The estimated time for making triples, from a few of them with cheap vectors; None if they exist."""
         if self._triples_file.exists():
             return 0.0
         with TemporaryDirectory(prefix="wordstill-") as folder:
@@ -134,7 +134,7 @@ class MeaningMaker:
             return (time.monotonic() - start) / max(1, int(probe.header["targets"])) * self.config.triples
 
     def vectors(self) -> WordVectors:
-        """The static table of the tests for positives and negatives."""
+        """The static table for choosing positives and negatives."""
         return self._vectors(self.folder / "vectors", "still")
 
     def triples(self, vectors: WordVectors) -> Triples:
@@ -165,7 +165,7 @@ class MeaningMaker:
         return encoder
 
     def evaluate(self, tasks: Sequence[str]) -> list[Evaluation]:
-        """The scores of every representation, one evaluation for each seed."""
+        """The evaluations of all representations, one for each seed."""
         vectors = self.vectors()
         triples = self.triples(vectors)
         texts = [self.corpus.text(number) for number in range(min(len(self.corpus), LIU_TEXTS))]

@@ -1,4 +1,4 @@
-"""What each table of the papers needs: the text, the vocabulary, the systems, the protocol and the sets."""
+"""Plans of the papers' tables: text, vocabulary, systems, protocol and data sets."""
 
 from __future__ import annotations
 
@@ -16,28 +16,28 @@ Made = Literal["distilled", "trained", "retrofitted", "model", "own"]
 BEST_PER_SET, BEST_OVERALL = "best layer per task", "best overall layer"
 BEST_BY_F1 = "best overall layer by macro-F1"
 MEASURES = {"": "value", ":macro-f1": "macro_f1", ":dev": "dev"}
-"""What of a score is meant by what stands behind the name of a set in the printed rows."""
+"""The measure named by a suffix of a data set in the published rows."""
 
 
 @dataclass(frozen=True)
 class System:
-    """A system, how it is made, and the printed row that it belongs beside."""
+    """A system, how it is made, and the published row to compare it with."""
 
     row: str | None
-    """The model as it is printed; ``{parent}`` is the teacher's family. None where the paper has no such row."""
+    """The model's name in the paper; ``{parent}`` is the teacher's family. None if the paper has no such row."""
     spec: str
     """As in ``wordstill distill --method``, ``train --method`` or ``transform``; of the model itself, the task; of a
     table of the user's own, its path."""
     made: Made = "distilled"
     unit: Unit = "sentence"
     select: str | None = None
-    """Of a spec with several layers, which of them stands in the row."""
+    """For a spec with several layers, which of them is shown."""
     source: str | None = None
-    """Of a retrofitted system, the spec that it starts from."""
+    """For a retrofitted system, the spec of the original vectors."""
 
     @property
     def needs_trees(self) -> bool:
-        """Whether it is trained on a parsed text."""
+        """Whether it needs a parsed text."""
         return self.made == "trained" and BASELINES[self.spec.partition(":")[0]].needs_trees
 
 
@@ -55,13 +55,13 @@ class TablePlan:
     sets: tuple[str, ...]
     systems: tuple[System, ...]
     teacher: str
-    """The paper's own, where the user names none."""
+    """The paper's teacher, which is the default."""
     parents: Mapping[str, str]
-    """Families of teachers by a part of their names, as printed rows call them; the first is for all others."""
+    """Families of teachers in published rows, by a part of the teacher's name; the first is the default."""
     task: str | None = None
-    """Another task on the sets than their own."""
+    """A task that replaces the default one of the sets."""
     lacks: str = ""
-    """What of the table cannot be made here."""
+    """What cannot be reproduced of the table."""
 
     @property
     def name(self) -> str:
@@ -70,7 +70,7 @@ class TablePlan:
 
     @property
     def printed(self) -> dict[str, PublishedRow]:
-        """The printed rows by model, with all measures on the sets."""
+        """The published rows by model, with all measures on the sets."""
         found: dict[str, PublishedRow] = {}
         for row in published_table(self.paper, self.number):
             if {name.partition(":")[0] for name in row.scores} & set(self.sets):
@@ -80,7 +80,7 @@ class TablePlan:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """What rows have a score for: the sets, each with the other measures of it that are printed."""
+        """The columns of the rows: the sets, each with its other published measures."""
         return tuple(column for name in self.sets for column in self.columns_of(name))
 
     def columns_of(self, name: str) -> list[str]:
@@ -89,17 +89,17 @@ class TablePlan:
         return [name + measure for measure in MEASURES if not measure or name + measure in there]
 
     def row_of(self, system: System, teacher: str) -> str | None:
-        """The model of the printed row that a system stands beside, if there is one."""
+        """The model of the published row to compare a system with, if there is one."""
         return system.row and system.row.format(parent=self.parent(teacher))
 
     def printed_row(self, model: str) -> PublishedRow | None:
-        """The printed row of a model; one of a layer may name it behind."""
+        """The published row of a model, whose name may end in a layer."""
         found = (row for name, row in self.printed.items() if name == model or name.startswith(f"{model}, layer "))
         return next(found, None)
 
     def parent(self, teacher: str) -> str:
         """The family of a teacher."""
-        # roberta has bert in it.
+        # "roberta" contains "bert".
         found = [part for part in self.parents if part in teacher.lower()]
         return self.parents[max(found, key=len)] if found else next(iter(self.parents.values()))
 
@@ -120,7 +120,7 @@ _X2STATIC_BASELINES = (
     System("CBOW", "fasttext:objective=cbow,dim=768,subsample=1e-5", "trained"),
     System("Sent2vec", "sent2vec:dim=768,epochs=10,ngrams=3", "trained"),
 )
-"""With the settings that Table 2 marks as chosen: n-grams of 3 to 6 characters in both of the former."""
+"""Baselines with the settings chosen in Table 2, with n-grams of 3 to 6 characters for skip-gram and CBOW."""
 _ASE_LAYERS = (
     System(f"ASE of {{parent}}-12, {BEST_PER_SET}", "ase:layer=all", select=BEST_PER_SET),
     System(f"ASE of {{parent}}-12, {BEST_OVERALL}", "ase:layer=all", select=BEST_OVERALL),
@@ -276,10 +276,10 @@ PLANS: Mapping[str, TablePlan | MeaningPlan] = {plan.name: plan for plan in (*_P
 
 
 def find_plan(name: str) -> TablePlan | MeaningPlan:
-    """The plan of ``PAPER:tableN``, or of a paper with one main table.
+    """The plan of ``PAPER:tableN``, or of a paper's main table.
 
     Raises:
-        UsageError: There is no such paper or table; it names what there is.
+        UsageError: There is no such paper or table; the message lists those that exist.
     """
     paper, _, table = name.partition(":")
     own = [plan for plan in PLANS.values() if plan.paper == paper]
@@ -298,9 +298,9 @@ MAIN = {
     "context-to-vec": PLANS["context-to-vec:table1"],
     "meaning": PLANS["meaning:table3"],
 }
-"""What a paper's name alone means."""
+"""The main table of each paper."""
 
 
 def plan_names() -> list[str]:
-    """All tables that can be made."""
+    """All tables that can be reproduced."""
     return [*PLANS]

@@ -1,4 +1,4 @@
-"""Making a table of a paper again: prepare the text, distil and train its systems, and score them beside the print."""
+"""Reproducing a table: prepare the text, make the systems, and compare their scores with the published ones."""
 
 from __future__ import annotations
 
@@ -45,19 +45,19 @@ def reproduce(
     progress: bool = False,
     say: Callable[[str], None] = lambda line: None,
 ) -> Reproduction:
-    """Make a table again; the same call continues a run that was stopped.
+    """Reproduce a table; an interrupted run resumes with the same call.
 
     Args:
-        plan: What the paper says.
-        text: Text files, or a prepared store, which is taken as it is.
-        out: Folder for the prepared text, the vectors of every system and ``tableN.json``. Tables of one paper may
-            share it, and then make nothing twice.
-        config: What the paper does not say.
+        plan: The plan of the table.
+        text: Text files, or a prepared store, which is used unchanged.
+        out: Folder for the prepared text, the vectors of every system and ``tableN.json``. Tables of one paper can
+            share it, so that nothing is made twice.
+        config: Settings that the paper leaves open.
         progress: Show progress bars.
-        say: Is told what begins.
+        say: Called with a message at the start of each step.
 
     Raises:
-        DataError: The folder is of another paper, teacher or text.
+        DataError: The folder was made with another paper, teacher or text.
     """
     settings, folder = config or ReproduceConfig(), Path(out)
     corpus = open_text(plan, text, folder, progress=progress)
@@ -82,7 +82,7 @@ def reproduce(
             continue
         say(f"scoring {settings.teacher.name} itself ({system.spec})")
         own = {name: f"{name}:{system.spec}" for name in sets}
-        # Only the table's provenance is looked at.
+        # Only the table's provenance is used.
         table = next(iter(runs[0].values()))
         rows += rows_of(plan, system, settings, own, [{label_of(system): kept.of(table, [*own.values()])}])
     missing = tuple(name for name in plan.sets if name not in there)
@@ -90,7 +90,7 @@ def reproduce(
 
 
 def check(plan: TablePlan | MeaningPlan, folder: Path, config: ReproduceConfig) -> None:
-    """Refuse models, trees, a lexicon or a folder that cannot be used, before a long text is prepared for them."""
+    """Refuse unusable models, trees, lexicons or folders before a long text is prepared."""
     if folder.exists() and not folder.is_dir():
         raise UsageError(f"{folder} is a file. Name a folder.")
     choose_device(config.teacher.device)
@@ -117,7 +117,7 @@ def _written(result: Reproduction, folder: Path) -> Reproduction:
 
 
 def open_text(plan: TablePlan | MeaningPlan, text: Sequence[str | Path], folder: Path, *, progress: bool) -> Corpus:
-    """The text as the paper prepares it, made once; a store of the user's own is taken as it is."""
+    """The text prepared as in the paper, made once; a store given by the user is used unchanged."""
     config, work = PrepareConfig(filter=plan.text), folder / "text"
     corpus = open_or_prepare(list(text), config, work, progress=progress, remedy=ELSEWHERE)
     folder.mkdir(parents=True, exist_ok=True)
@@ -127,9 +127,9 @@ def open_text(plan: TablePlan | MeaningPlan, text: Sequence[str | Path], folder:
 def expected_seconds(
     plan: TablePlan | MeaningPlan, corpus: Corpus, config: ReproduceConfig, folder: Path | None = None
 ) -> float:
-    """How long distilling takes, or making triples, as far as it is still to be done, by a probe.
+    """The estimated time for the distillation, or the triples, that still has to be done, from a short probe.
 
-    Training and scoring come on top.
+    Training and scoring are not included.
     """
     if isinstance(plan, MeaningPlan):
         return MeaningMaker(corpus, folder or corpus.path.parent, config).seconds()
@@ -143,7 +143,7 @@ def expected_seconds(
 
 
 def chosen_systems(plan: TablePlan, config: ReproduceConfig) -> list[System]:
-    """The systems that can be made as the user wants it."""
+    """The systems to make with the user's settings."""
     if unknown := set(config.systems) - {system.spec for system in plan.systems}:
         raise unknown_name(f"system of {plan.name}", min(unknown), dict.fromkeys(each.spec for each in plan.systems))
     if unknown := {row for row, _ in config.own} - plan.printed.keys():
@@ -159,7 +159,7 @@ def chosen_systems(plan: TablePlan, config: ReproduceConfig) -> list[System]:
 
 
 def distilled_specs(plan: TablePlan, config: ReproduceConfig) -> dict[Unit, list[str]]:
-    """What is distilled from sentences and from paragraphs, each once."""
+    """The distinct methods to distill from sentences and from paragraphs."""
     found: dict[Unit, list[str]] = {}
     for system in chosen_systems(plan, config):
         spec = system.source or (system.spec if system.made == "distilled" else None)
@@ -185,16 +185,16 @@ def _vocabulary(plan: TablePlan) -> VocabularyConfig:
 
 
 class Unmade(NamedTuple):
-    """What is to be made in one pass."""
+    """The methods and seeds of one pass."""
 
     specs: tuple[str, ...]
     seed: int
-    """The first."""
+    """The first seed."""
     seeds: int
 
 
 class _Maker:
-    """Makes the tables of a plan, each run into a folder of its own."""
+    """Makes the tables of a plan, each run in its own folder."""
 
     def __init__(
         self,
@@ -212,7 +212,7 @@ class _Maker:
         keep_record(folder / "settings.json", facts, ELSEWHERE)
 
     def tables(self) -> list[dict[str, WordVectors]]:
-        """For each seed, every table by the name that `label_of` gives its system; a layer has its number behind it."""
+        """For each seed, every table by the name from `label_of`, followed by the layer if there are several."""
         for unit, specs in distilled_specs(self.plan, self.config).items():
             while unmade := _unmade(self.folder / unit, specs, self.config.seeds):
                 self._distil(unit, unmade)
@@ -268,9 +268,9 @@ class _Maker:
 
     @contextmanager
     def _pass(self, kind: str, label: str, seed: int) -> Iterator[Path]:
-        """A folder for the tables of one run, which then join the others of their kind.
+        """A temporary folder for the tables of one run, which are then moved to the others.
 
-        The label is that of a table that is alone there, the seed that of tables whose names have none.
+        ``label`` names a single table, and ``seed`` tables whose names do not have one.
         """
         target = self.folder / f"{kind}-from-seed-{seed}"
         if not target.exists():
@@ -290,12 +290,12 @@ class _Maker:
 
 
 def _open_lexicon(name: str) -> Lexicon:
-    """The lexicon of a name of the registry, or of a place."""
+    """The lexicon of the registry or at a path."""
     return open_lexicon(locate(name).path if name in DATASETS else name)
 
 
 def _unmade(folder: Path | None, specs: Sequence[str], seeds: int) -> Unmade | None:
-    """The next pass over what is not in a folder yet: as many seeds of the same methods as can share it."""
+    """The next pass for tables that are still missing: as many seeds of the same methods as can share it."""
     missing = {
         seed: tuple(
             spec for spec in specs if (seed == 0 or _draws(spec)) and not (folder and _places(folder, spec, seed))
@@ -311,7 +311,7 @@ def _unmade(folder: Path | None, specs: Sequence[str], seeds: int) -> Unmade | N
 
 
 def _places(folder: Path, spec: str, seed: int) -> list[Path]:
-    """The tables of a method and seed that are in a folder: one, or one for each layer."""
+    """The tables of a method and seed in a folder: one, or one for each layer."""
     (request,) = DistillConfig(methods=(spec,)).requests
     if not request.label.endswith(EVERY_LAYER):
         place = folder / _named(request.label, seed)

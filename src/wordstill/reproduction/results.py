@@ -1,4 +1,4 @@
-"""What a table of a paper is made with, and what comes of it: our scores beside the printed ones."""
+"""Settings and results of a reproduction: our scores next to the published ones."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from wordstill.vectors import WordVectors
 
 
 class Plan(Protocol):
-    """What every plan of a table says."""
+    """The common part of all plans."""
 
     @property
     def name(self) -> str:
@@ -32,7 +32,7 @@ class Plan(Protocol):
 
     @property
     def number(self) -> int:
-        """Of the table in the paper."""
+        """Title of the table in the paper."""
 
     @property
     def protocol(self) -> str:
@@ -41,35 +41,35 @@ class Plan(Protocol):
 
 @dataclass(frozen=True)
 class ReproduceConfig(Config):
-    """What the paper does not decide."""
+    """Settings that the paper leaves open."""
 
     teacher: TeacherConfig = field(default_factory=TeacherConfig)
     seeds: Annotated[int, Range(1, 1_000)] = 1
-    """Runs of the systems that draw random numbers; their mean is the score."""
+    """Number of runs of systems with random numbers; the score is their mean."""
     baselines: bool = True
-    """Whether systems without a teacher are trained too."""
+    """Whether to train systems without a teacher too."""
     systems: tuple[str, ...] = ()
-    """The systems to make, as the plan names them; empty makes all."""
+    """The systems to make, by their names in the plan; empty makes all."""
     lexicon: str = "ppdb-xl"
-    """A set of the registry, a file, a WordNet folder or ``wn:NAME``; the paper does not name its own."""
+    """A lexicon of the registry, a file, a WordNet folder or ``wn:NAME``; the paper does not name its own."""
     workers: Annotated[int, Range(1, 1_024)] = 1
-    """Threads of skip-gram and its kin; with several, results differ from run to run."""
+    """Threads for gensim's methods; with several, results differ from run to run."""
     own: tuple[tuple[str, str], ...] = ()
-    """Tables of the user's own, such as published vectors: the model of the printed row, and the path."""
+    """The user's own tables, such as published vectors: the model of the published row, and the path."""
     trees: tuple[str, ...] = ()
-    """CoNLL-U files with the dependency trees of the text; without them, systems that need trees are not made."""
+    """CoNLL-U files with the dependency trees of the text, for the systems that need trees."""
     triples: Annotated[int, Range(100)] = 100_000
-    """Of the tables of meaning: words in sentences that triples are made of; the paper has a million."""
+    """For tables on meaning: number of targets for triples; the paper has a million."""
     there: str | None = None
-    """Of the tables of meaning: a translator from the language of the text; None replaces words instead."""
+    """For tables on meaning: a translator from the language of the text; None replaces words instead."""
     back: str | None = None
     """The translator back."""
     masked: str | None = None
-    """Of the tables of meaning: the masked language model, where the teacher is none."""
+    """For tables on meaning: the masked language model, if the teacher is not one."""
     vectors: str | None = None
-    """Of the tables of meaning: static vectors; None distils them. The paper has fastText."""
+    """For tables on meaning: static vectors; None distills them. The paper uses fastText."""
     preset: Literal["paper", "default"] = "paper"
-    """Of the tables of meaning: how distillers are trained."""
+    """For tables on meaning: training settings of the distillers."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -79,7 +79,7 @@ class ReproduceConfig(Config):
 
 @dataclass(frozen=True)
 class Row:
-    """A system on one set: our score beside the printed one."""
+    """The score of a system on one set, next to the published one."""
 
     system: str
     dataset: str
@@ -88,20 +88,20 @@ class Row:
     ours: float | None
     """The mean over seeds."""
     deviation: float | None
-    """The standard deviation over seeds; with one, that over the trainings of a task that trains."""
+    """The standard deviation over seeds; with one seed, over the runs of a task that trains."""
     interval: Interval | None
-    """Of the first seed."""
+    """The interval of the first seed."""
     used: int
     total: int
     problem: str | None = None
-    """Why there is no score of ours."""
+    """Why there is no score."""
     layer: int | None = None
-    """The chosen one, where the system is the best of several."""
+    """The chosen layer, if the system is the best of several."""
 
 
 @dataclass(frozen=True)
 class Reproduction:
-    """A table of a paper, made again."""
+    """A reproduced table."""
 
     plan: Plan
     rows: tuple[Row, ...]
@@ -126,23 +126,23 @@ class Reproduction:
 
 @dataclass(frozen=True)
 class KeptScore:
-    """What is kept of a score."""
+    """The stored part of a score."""
 
     value: float | None
     interval: Interval | None
     deviation: float | None
-    """Over the trainings of a task that trains."""
+    """Standard deviation over the runs of a task that trains."""
     macro_f1: float | None
-    """Of a task with classes."""
+    """Macro-F1 of a task with classes."""
     used: int
     total: int
     problem: str | None
     dev: float | None = None
-    """On the development part, of a task that stops early on it: the mean over its trainings."""
+    """Mean score on the development part, for a task with early stopping on it."""
 
     @classmethod
     def of(cls, score: Score) -> KeptScore:
-        """From a whole one."""
+        """From a complete score."""
         macro_f1 = next((part.value for part in score.parts if part.metric == "macro_f1"), None)
         dev = score.settings.get("dev") if isinstance(score, TrainedScore) else None
         mean = None if dev is None else POINTS * float(np.mean(dev))
@@ -150,14 +150,14 @@ class KeptScore:
 
     @classmethod
     def read(cls, interval: Sequence[float] | None, **fields: Any) -> KeptScore:
-        """From a file, in which an interval is a list."""
+        """From JSON, in which the interval is a list."""
         return cls(interval=None if interval is None else Interval(*interval), **fields)
 
 
 class KeptScores:
-    """The scores of tables under one protocol, in a file as soon as they are known: tasks that train take hours.
+    """The scores of tables under one protocol, saved as soon as they are known, because tasks that train take hours.
 
-    A table is known by its provenance, which says all that it was made from; one without by its words and vectors.
+    A table is identified by its provenance, or without one by its words and vectors.
 
     Raises:
         DataError: The file is damaged.
@@ -171,7 +171,7 @@ class KeptScores:
             raise DataError(f"{path} is damaged. Delete it: its scores are then made again.") from error
 
     def of(self, table: WordVectors, tasks: Sequence[str]) -> dict[str, KeptScore]:
-        """The score of a table on each task; those that are not known yet are made, and kept."""
+        """The score of a table on each task; missing scores are computed and saved."""
         facts = json.dumps([self.protocol, table.provenance or vectors_digest(table)], sort_keys=True, default=str)
         known = self._known.setdefault(hashlib.sha256(facts.encode()).hexdigest(), {})
         missing = [task for task in tasks if task not in known]
@@ -183,4 +183,4 @@ class KeptScores:
 
 
 ELSEWHERE = "choose another --out, or delete the folder"
-"""What to do where a folder was made with other settings."""
+"""Advice for a folder that was made with other settings."""

@@ -1,4 +1,4 @@
-"""The rows of a table that is made again: every system on every set, beside the printed scores."""
+"""The rows of a reproduced table: every system on every set, next to the published scores."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from wordstill.reproduction.plans import BEST_BY_F1, BEST_PER_SET, MEASURES, Sys
 from wordstill.reproduction.results import KeptScore, ReproduceConfig, Row
 
 Scores = Mapping[str, Mapping[str, KeptScore]]
-"""By the label of a table, then by task."""
+"""Scores by the label of a table, then by task."""
 
 
 def trained_label(spec: str) -> str:
@@ -38,13 +38,13 @@ def label_of(system: System) -> str:
 def rows_of(
     plan: TablePlan, system: System, config: ReproduceConfig, tasks: Mapping[str, str], runs: Sequence[Scores]
 ) -> Iterator[Row]:
-    """The rows of a system: for each set the score, and every other measure that the paper prints of it.
+    """The rows of a system: for each set the score, and the other measures in the paper.
 
     Args:
         plan: The table.
         system: One of its systems.
-        config: Names the teacher.
-        tasks: What was scored, by the name of the set.
+        config: The settings, with the teacher.
+        tasks: The tasks by the name of the set.
         runs: The scores of each seed.
     """
     model = plan.row_of(system, config.teacher.name)
@@ -76,7 +76,7 @@ def rows_of(
 def chosen_scores(
     system: System, task: str, tasks: Sequence[str], runs: Sequence[Scores]
 ) -> tuple[int | None, list[KeptScore]]:
-    """The scores of a system on a set, one for each seed; of several layers those of the best, with its number."""
+    """The scores of a system on a set for each seed; with several layers, those of the best, and its index."""
     label = label_of(system)
     if system.select is None:
         return None, [scores[label][task] for scores in runs if label in scores]
@@ -87,7 +87,7 @@ def chosen_scores(
     values = np.array(
         [[getattr(first[f"{start}{layer}"][each], measure) for each in tasks] for layer in layers], dtype=np.float64
     )
-    # A set without a score for one of them says nothing about which is best.
+    # Sets without a score for one of the layers are not used for choosing the best.
     usable = ~np.isnan(values).any(axis=0) & ((np.array(tasks) == task) | (system.select != BEST_PER_SET))
     best = layers[int(values[:, usable].mean(axis=1).argmax())] if usable.any() else layers[-1]
     return best, [first[f"{start}{best}"][task]]
