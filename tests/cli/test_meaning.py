@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import shlex
 import shutil
 import sys
@@ -106,6 +107,22 @@ def test_the_whole_way(cli, world, thresholds, tmp_path, monkeypatch):
     substituted = cli("meaning", "pairs", store, *options, "--targets", 50, "--out", tmp_path / "s.jsonl")
     assert substituted.code == 0, substituted.err
     assert "positives substituted" in substituted.out
+
+
+@pytest.mark.parametrize(
+    ("workers", "message"),
+    [
+        (("--workers", 10_000), "more than this machine has cores"),
+        (("--ray", "127.0.0.1:1"), r"There is no Ray cluster at '127.0.0.1:1'|--ray needs .*ray"),
+    ],
+)
+def test_workers_are_looked_for_before_a_model_is_loaded(cli, world, tmp_path, workers, message):
+    out = ("--out", tmp_path / "out", *workers)
+    models = ("--masked", tmp_path / "none", "--vectors", tmp_path / "none")
+    for command in (("pairs", world / "text.txt", *models), ("encode", tmp_path / "none", world / "text.txt")):
+        refused = cli("meaning", *command, *out)
+        assert refused.code == 2
+        assert re.search(message, refused.err)
 
 
 @pytest.mark.parametrize(

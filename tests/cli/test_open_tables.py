@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 
 import pytest
@@ -53,6 +54,14 @@ def test_info_of_vectors(cli, vectors, table, teacher, store):
     assert Corpus.open(store).hash[:12] in facts["corpus"]
     assert len(facts["sha256"]) == len("0123456789ab...")
     assert "all files are as recorded" in out
+
+
+def test_info_names_shards_that_were_skipped(cli, table, tmp_path):
+    table = WordVectors(table.words, table.matrix, provenance={"left_out_shards": [2, 5]})
+    table.save(tmp_path / "skipped")
+    assert re.search(
+        r"skipped +2 shards that failed \(2, 5\), with --skip-bad\n", cli("info", tmp_path / "skipped").out
+    )
 
 
 def test_info_of_a_folder_of_tables(cli, vectors):

@@ -194,6 +194,8 @@ def _origin(provenance: Mapping[str, Any]) -> dict[str, str]:
         lines["seed"] = str(provenance["seed"])
     if cut := provenance.get("cut_sentences"):
         lines["cut"] = f"{count_text(cut, 'sentence')} over the teacher's limit"
+    if skipped := provenance.get("left_out_shards"):
+        lines["skipped"] = f"{count_text(len(skipped), 'shard')} that failed ({_flat(skipped)}), with --skip-bad"
     if trimmed := provenance.get("trimmed"):
         lines["trimmed"] = "; ".join(_trimmed(change) for change in trimmed)
     if steps := provenance.get("transforms"):

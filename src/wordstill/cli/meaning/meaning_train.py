@@ -146,23 +146,24 @@ def pairs(
         TargetConfig(min_words, max_words, vocabulary, skipped, seed),
         BuildConfig(similarity, probability, guarded=guarded),
     )
-    table, model = open_table(vectors), MaskedModel.from_pretrained(masked, device=device, dtype=dtype)
-    trip = _round_trip(there, back, device, dtype)
-    translators = None if there is None or back is None else (there, back)
-    by = TripleWorkers(Workers(workers, ray), str(local_copy(vectors).resolve()), translators)
-    start = time.monotonic()
-    sources = _sources(store, paraphrases, config)
-    triples = make_triples(
-        sources,
-        model,
-        table,
-        out,
-        config,
-        paraphraser=trip,
-        by=by if by.workers else None,
-        overwrite=overwrite,
-        progress=options.wants_progress(progress),
-    )
+    all_workers = Workers(workers, ray)
+    with all_workers.engaged():
+        table, model = open_table(vectors), MaskedModel.from_pretrained(masked, device=device, dtype=dtype)
+        trip = _round_trip(there, back, device, dtype)
+        translators = None if there is None or back is None else (there, back)
+        by = TripleWorkers(all_workers, str(local_copy(vectors).resolve()), translators) if all_workers else None
+        start = time.monotonic()
+        triples = make_triples(
+            _sources(store, paraphrases, config),
+            model,
+            table,
+            out,
+            config,
+            paraphraser=trip,
+            by=by,
+            overwrite=overwrite,
+            progress=options.wants_progress(progress),
+        )
     _show_triples(triples, out, time.monotonic() - start, sample)
 
 

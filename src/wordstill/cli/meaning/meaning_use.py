@@ -99,22 +99,24 @@ def encode(
 
     Run the same command again to resume an interrupted run.
     """
+    with needs_models("wordstill meaning encode"):
+        from wordstill.meaning import Occurrence
+        from wordstill.meaning.encode_uses import encode_uses
+        from wordstill.meaning.work_blocks import Workers
+
     output_folder(out)
     lines = list(_lines(sentences))
-    model = options.load(encoder, kind)
-    from wordstill.meaning import Occurrence
-    from wordstill.meaning.encode_uses import encode_uses
-    from wordstill.meaning.work_blocks import Workers
-
-    store = encode_uses(
-        model,
-        [text if span is None else Occurrence.at(text, read_place(span)) for text, span in lines],
-        out,
-        word or None,
-        workers=Workers(workers, ray),
-        overwrite=overwrite,
-        progress=wants_progress(progress),
-    )
+    all_workers = Workers(workers, ray)
+    with all_workers.engaged():
+        store = encode_uses(
+            options.load(encoder, kind),
+            [text if span is None else Occurrence.at(text, read_place(span)) for text, span in lines],
+            out,
+            word or None,
+            workers=all_workers,
+            overwrite=overwrite,
+            progress=wants_progress(progress),
+        )
     typer.echo(f"Encoded {count_text(len(store), 'use')}: {out}")
     show_next(("meaning", "similar", encoder, out, "They sat on the bank.", "bank"))
 
