@@ -1,4 +1,4 @@
-"""Parts of a text: documents dealt into folds of equal size, and a bounded choice of the occurrences of words."""
+"""Folds of documents of equal size, and bounded random samples of the occurrences of words."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from wordstill.corpus.vocabulary import Vocabulary
 from wordstill.errors import DataError
 
 LEAST_FOLDS = 5
-"""Of a group; one with fewer can be compared with nothing."""
+"""Minimum number of folds of a group that can be compared."""
 MOST_TIMES = 4
-"""How many times as many folds as asked for are made for the sake of small groups."""
+"""Maximum factor by which the number of folds grows for the sake of small groups."""
 BLOCK_WORDS = 2000
-"""Words of a run of paragraphs that stands for a document where there are too few documents."""
+"""Words of a passage, which replaces documents if there are too few."""
 SCAN_FORMS = 1 << 20
 WHOLE = "all"
-"""Name of the one group of a text without groups."""
+"""Name of the only group of a text without groups."""
 POSITION_BITS, SIZE_BITS = 16, 8
 MOST_WAITING = 1 << 22
-"""Occurrences that are held before those with larger hashes are dropped."""
+"""Number of occurrences held before those with larger hashes are dropped."""
 
 Hashes = NDArray[np.uint64]
 
@@ -37,11 +37,11 @@ class FoldPlan:
     """A text divided into folds. P paragraphs, F folds, G groups.
 
     Attributes:
-        of_paragraph: The fold of each paragraph, -1 for one without a group [P].
+        of_paragraph: The fold of each paragraph, -1 for paragraphs without a group [P].
         group_of_fold: [F].
         words: Running words of each fold [F].
-        names: Of the groups.
-        dealt: For each group what was dealt out: ``documents``, or ``paragraphs`` where they are too few [G].
+        names: Names of the groups.
+        dealt: For each group, the units in folds: ``documents``, or ``paragraphs`` if there are too few documents [G].
     """
 
     of_paragraph: NDArray[np.int32]
@@ -55,16 +55,16 @@ class FoldPlan:
 
 
 def deal_folds(corpus: Corpus, per_group: int, seed: int = 0) -> FoldPlan:
-    """Divide a text into folds of about equal size, so many for each group on average.
+    """Divide a text into folds of about equal size, with a given average number per group.
 
-    Equal folds of two groups can be exchanged for each other in a permutation test, so a larger group has more of
-    them. Documents, in random order, fill one fold after another. In a group with fewer documents than folds,
-    or without any recorded, runs of paragraphs of up to 2,000 words stand for documents.
+    Folds of equal size can be exchanged between groups in a permutation test, so a larger group has more of them.
+    Documents, in random order, fill one fold after another. In a group with fewer documents than folds, or without
+    recorded documents, passages of up to 2,000 words are used instead.
 
     Args:
         corpus: The text, with its groups if it has any.
-        per_group: Folds for each group on average; 1 makes every group one fold.
-        seed: Of the order.
+        per_group: Average number of folds per group; 1 makes every group one fold.
+        seed: Seed of the random order.
     """
     names = corpus.group_names if corpus.groups is not None else (WHOLE,)
     group = corpus.groups if corpus.groups is not None else np.zeros(len(corpus), dtype=np.int32)
@@ -89,9 +89,9 @@ def deal_folds(corpus: Corpus, per_group: int, seed: int = 0) -> FoldPlan:
 
 
 def _folds_of_groups(totals: NDArray[np.int64], documents: NDArray[np.int64], per_group: int) -> NDArray[np.int64]:
-    """Folds of each group, more than asked for where a small group needs that for a comparison.
+    """The number of folds of each group, more than requested if a small group needs that for a comparison.
 
-    A group that would be too small even then changes nothing, and none gets more folds than it has documents for.
+    A group that would still be too small changes nothing, and no group gets more folds than it has documents for.
     """
     if per_group == 1:
         return np.ones(len(totals), dtype=np.int64)
@@ -109,7 +109,7 @@ def _folds_of_groups(totals: NDArray[np.int64], documents: NDArray[np.int64], pe
 def _units(
     corpus: Corpus, members: NDArray[np.int64], words: NDArray[np.int64], folds: int
 ) -> tuple[NDArray[np.int64], str]:
-    """Number of what each of the paragraphs is dealt out with, in ascending order, and what that is called."""
+    """The unit of each paragraph, by ascending numbers, and the kind of unit."""
     if corpus.documents is not None:
         documents = corpus.documents[members]
         begins = np.diff(documents, prepend=-1) != 0
@@ -122,7 +122,7 @@ def _units(
 def _deal(
     owner: NDArray[np.int64], words: NDArray[np.int64], folds: int, generator: np.random.Generator
 ) -> NDArray[np.int64]:
-    """The fold of each paragraph: units in random order, cut where a fold is full."""
+    """The fold of each paragraph: units in random order fill one fold after another."""
     numbers, unit = np.unique(owner, return_inverse=True)
     sizes = np.bincount(unit, words, minlength=len(numbers))
     order = generator.permutation(len(numbers))
@@ -135,7 +135,7 @@ def _deal(
 
 @dataclass(frozen=True, eq=False)
 class Cells:
-    """The pairs of a word and a fold that have a row of their own: words with enough occurrences, or named ones.
+    """The pairs of a word and a fold that have a row, for words with enough occurrences or listed words.
 
     Attributes:
         plan: The folds.
@@ -164,8 +164,8 @@ class Cells:
             corpus: The text.
             vocabulary: Its words.
             plan: The folds.
-            enough: Words that occur so often have cells.
-            track: Words that have cells however rare they are; no others have any then.
+            enough: Minimum count of words with cells.
+            track: Words that have cells however rare they are, instead of those by count.
         """
         wanted = vocabulary.counts >= enough
         if track:
@@ -194,7 +194,7 @@ class Cells:
         )
 
     def same_as(self, other: Cells | None) -> bool:
-        """Whether sums over these cells can be added to those over others."""
+        """Whether sums over these cells can be added to sums over others."""
         return (
             other is not None
             and np.array_equal(self.words, other.words)
@@ -218,7 +218,7 @@ def _counts_by_fold(
     bounds = np.searchsorted(plan.of_paragraph[order], np.arange(len(plan) + 1))
     for fold, (first, last) in enumerate(pairwise(bounds.tolist())):
         members = order[first:last]
-        # Words of a form are looked up once, however often it stands in the text.
+        # The words of a form are looked up once, however often it occurs.
         of_form = np.bincount(corpus.form_ids[ranges(starts[members], sizes[members])], minlength=len(forms))
         counts[:, fold] = np.bincount(row, of_form[form], minlength=rows)
     if len(vocabulary.phrases):
@@ -231,7 +231,7 @@ def _counts_by_fold(
 
 @dataclass(frozen=True, eq=False)
 class ChosenOccurrences:
-    """Places of the occurrences that are kept, word by word. R words, T occurrences."""
+    """Positions of the kept occurrences, word by word. R words, T occurrences."""
 
     words: Ints
     """[R] ids in the vocabulary, ascending."""
@@ -245,9 +245,9 @@ class ChosenOccurrences:
 
 
 def place_code(sentence: Any, position: Any, size: Any) -> Any:
-    """One number for each place, in reading order: sentence of the corpus, word of the sentence, words of a phrase.
+    """Encode positions as numbers in reading order: sentence of the corpus, word of the sentence, words of a phrase.
 
-    Arrays and tensors will do.
+    Works with arrays and tensors.
     """
     return (sentence * (1 << POSITION_BITS) + position) * (1 << SIZE_BITS) + size
 
@@ -268,9 +268,9 @@ def choose_occurrences(
     scan_forms: int = SCAN_FORMS,
     most_waiting: int = MOST_WAITING,
 ) -> ChosenOccurrences:
-    """At most ``number`` occurrences of each of the words, given by their ids.
+    """A random sample of at most ``number`` occurrences of each word, given by its id.
 
-    Words behind the first 65,536 of a sentence, and phrases of more than 255 words, are never chosen.
+    Words after the first 65,536 of a sentence, and phrases of more than 255 words, are never chosen.
     """
     words = np.unique(words)
     row_of = np.full(len(vocabulary), -1, dtype=np.int64)
@@ -298,7 +298,7 @@ def choose_occurrences(
 
 
 def place_hashes(codes: Ints, seed: int) -> Hashes:
-    """Evenly spread hashes of codes, by the finalizer of splitmix64."""
+    """Hashes of codes, by the finalizer of splitmix64."""
     mixed = codes.astype(np.uint64) + _mix(np.array([seed], dtype=np.uint64))
     return _mix(mixed)
 
@@ -311,7 +311,7 @@ def _mix(values: Hashes) -> Hashes:
 
 
 def _smallest(rows: Ints, hashes: Hashes, number: int) -> Ints:
-    """Numbers of the ``number`` smallest hashes of each row; of equal ones the first in the text."""
+    """Indices of the ``number`` smallest hashes of each row; in a tie, the first in the text."""
     order = np.lexsort((hashes, rows))
     ordered = rows[order]
     rank = np.arange(len(order)) - np.searchsorted(ordered, ordered)
@@ -319,7 +319,7 @@ def _smallest(rows: Ints, hashes: Hashes, number: int) -> Ints:
 
 
 def _occurrences(corpus: Corpus, vocabulary: Vocabulary, scan_forms: int) -> Iterator[tuple[Ints, Ints, Ints, Ints]]:
-    """Id, sentence, position and size of every word and phrase of the vocabulary, a part of the text at a time."""
+    """Id, sentence, position and size of every word and phrase of the vocabulary, in parts of the text."""
     ids_of_slots = vocabulary.word_ids(corpus)
     for start, end in sentence_ranges(corpus.sentences, scan_forms):
         slots, sentence = corpus.word_slots(start, end)

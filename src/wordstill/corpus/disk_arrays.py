@@ -1,7 +1,7 @@
 """Arrays and counts that do not fit into memory: streamed ``.npy`` files, and sorted runs that can be merged.
 
 A run is a file of byte strings in ascending order, each with a count, in chunks that are read one at a time.
-No file stays open between two chunks, so that thousands of runs can be merged.
+No file stays open between chunks, so that thousands of runs can be merged.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class ArrayWriter:
         self._write_header()
 
     def extend(self, values: ArrayLike) -> None:
-        """Add numbers at the end."""
+        """Append numbers."""
         numbers = np.ascontiguousarray(values, dtype=self.dtype)
         self._file.write(numbers.data)
         self.length += len(numbers)
@@ -47,14 +47,14 @@ class ArrayWriter:
         self._file.close()
 
     def _write_header(self) -> None:
-        # numpy pads the header for an axis of any length, so that it can be written again in place.
+        # numpy pads the header for any length, so that it can be rewritten in place.
         self._file.seek(0)
         _write_header(self._file, self.dtype, self.length)
         self._file.seek(0, 2)
 
 
 class ArrayFile:
-    """A ``.npy`` file of known length, at first of zeros, whose parts are written by any thread in any order."""
+    """A ``.npy`` file of known length, initially zeros, whose parts can be written by any thread in any order."""
 
     def __init__(self, path: Path, dtype: type[np.generic], length: int) -> None:
         self.path, self.dtype = path, np.dtype(dtype).newbyteorder("<")
@@ -69,9 +69,9 @@ class ArrayFile:
         self.write_pieces([position], numbers, [len(numbers)])
 
     def write_pieces(self, positions: Iterable[int], values: ArrayLike, sizes: Iterable[int]) -> None:
-        """Write numbers that lie end to end, so many to each of some positions."""
+        """Write runs of concatenated numbers, each to a position of its own."""
         numbers, done = np.ascontiguousarray(values, dtype=self.dtype), 0
-        # Not mapped into memory: a full disk would end the process.
+        # Not memory-mapped, because a full disk would end the process.
         with self.path.open("r+b", buffering=0) as file:
             for position, size in zip(positions, sizes):
                 file.seek(self._start + position * self.dtype.itemsize)
@@ -92,14 +92,14 @@ def _write_header(file: IO[bytes], dtype: np.dtype[Any], length: int) -> None:
 
 
 def read_array(path: Path) -> NDArray[Any]:
-    """The array of a ``.npy`` file, mapped into memory and read-only; no pickle is ever read."""
+    """The array of a ``.npy`` file, memory-mapped and read-only; pickles are never read."""
     # A plain view: indexing an instance of np.memmap costs several times as much.
     return np.asarray(map_array(path))
 
 
 def in_byte_order(texts: Sequence[str]) -> tuple[list[int], NDArray[np.uint32]]:
-    """The numbers of texts in ascending order of their UTF-8 bytes, and the place of each text in that order [n]."""
-    # Which is the order of code points, that of str.
+    """The indices of texts in ascending order of their UTF-8 bytes, and the rank of each text [n]."""
+    # This is the order of code points, as for str.
     order = sorted(range(len(texts)), key=texts.__getitem__)
     places = np.empty(len(order), dtype=np.uint32)
     places[order] = np.arange(len(order), dtype=np.uint32)
@@ -107,14 +107,14 @@ def in_byte_order(texts: Sequence[str]) -> tuple[list[int], NDArray[np.uint32]]:
 
 
 def write_counted(file: IO[bytes], texts: Sequence[str], counts: NDArray[np.int64]) -> NDArray[np.uint32]:
-    """Write distinct texts with their counts [n] as a run; the place of each in it [n]."""
+    """Write distinct texts with their counts [n] as a run; returns the rank of each [n]."""
     order, places = in_byte_order(texts)
     write_run(file, ((texts[number].encode(), count) for number, count in zip(order, counts[order].tolist())))
     return places
 
 
 def write_run(file: IO[bytes], entries: Iterable[Entry]) -> None:
-    """Write entries, which are in ascending order of their distinct keys."""
+    """Write entries with distinct keys in ascending order."""
     stream = iter(entries)
     while chunk := list(islice(stream, CHUNK_ENTRIES)):
         keys = [key for key, _ in chunk]
@@ -126,7 +126,7 @@ def write_run(file: IO[bytes], entries: Iterable[Entry]) -> None:
 
 
 class RunIndex:
-    """Where the chunks of a run begin, and with which key, so that a range of keys can be read by itself.
+    """An index of the chunks of a run, so that a range of keys can be read.
 
     Attributes:
         keys: First key of each chunk.

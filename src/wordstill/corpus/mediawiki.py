@@ -17,26 +17,26 @@ from wordstill.errors import DataError, MissingExtra
 MIN_PROSE_WORDS = 10
 XML_BLOCK = 1 << 20
 ENDS_EARLY = (3, 5, 6)
-"""Codes of the parser for XML that ends too early: no element, an open token, part of a character."""
+"""The parser's error codes for truncated XML: no element, an open token, part of a character."""
 BRACKETS = {
     "{{": re.compile(r"(\{\{)|\}\}"),
     "{|": re.compile(r"(\{\|)|\|\}"),
     "[": re.compile(r"(\[)|\]"),
     "<!--": re.compile(r"(<!--)|-->"),
     "<": re.compile(r"(<[a-zA-Z])|>"),
-    # Those that need no end are not counted.
+    # Those that need no closing tag are not counted.
     "</": re.compile(r"(<(?!(?i:br|hr|wbr|li|d[dt]|t[dhr])\b)[a-zA-Z])|</[a-zA-Z]|/>"),
 }
-"""What opens and closes, by what must be there for it."""
+"""Opening and closing markup, by a string that must be present."""
 
 Tokens = Iterator[Any]
-"""Of the parser, from left to right; each is taken once."""
+"""The parser's tokens from left to right; each is consumed once."""
 CLOSING = {
     "TemplateOpen": ("TemplateClose",), "ArgumentOpen": ("ArgumentClose",), "WikilinkOpen": ("WikilinkClose",),
     "ExternalLinkOpen": ("ExternalLinkClose",), "TagOpenOpen": ("TagCloseClose", "TagCloseSelfclose"),
     "HTMLEntityStart": ("HTMLEntityEnd",), "HeadingStart": ("HeadingEnd",), "CommentStart": ("CommentEnd",),
 }  # fmt: skip
-"""Which tokens close a node, by the one that opens it."""
+"""The tokens that close a node, by its opening token."""
 
 DROPPED_TAGS = frozenset({
     "ref", "references", "gallery", "math", "chem", "ce", "code", "syntaxhighlight", "source", "pre",
@@ -47,7 +47,7 @@ LIST_TAGS = frozenset({"li", "dt"})
 LINE_TAGS = frozenset({"br", "hr", "p", "div", "blockquote", "dd"})
 LIST_MARK = "\x02"
 SHOWN_TEMPLATES = {"convert": slice(0, 2), "cvt": slice(0, 2), "lang": slice(1, 2), "nowrap": slice(0, 1)}
-"""Templates that are part of a sentence, and the arguments that they show; all others are dropped."""
+"""Templates that are part of a sentence, with the arguments that they show; all others are dropped."""
 
 _FILE_LINK = re.compile(
     r"\s*(?:file|image|category|media)\s*:|.*\.(?:jpe?g|png|gif|svg|tiff?|og[gv]|webm|pdf)\s*$", re.I
@@ -101,9 +101,9 @@ def read_pages(stream: Stream) -> Iterator[str]:
 
 
 class _Meter:
-    """A stream that gives large blocks and counts what came since the last page.
+    """A stream that returns large blocks and counts the bytes since the last page.
 
-    The parser looks at an unfinished token again for each block that it gets, so small blocks make long tokens slow.
+    The parser rereads an unfinished token with every block, so small blocks would make long tokens slow.
     """
 
     def __init__(self, stream: Stream) -> None:
@@ -118,7 +118,7 @@ class _Meter:
             except DataError as error:
                 if "cut short" not in str(error):
                     raise
-                # The parser finds that there is no end, and what it has seen so far is used.
+                # The parser reports the missing end; the pages before it are used.
                 self.problem = error
                 break
             if not piece:
@@ -133,9 +133,9 @@ class _Meter:
 def prose(markup: str) -> list[str]:
     """The paragraphs of running text in the markup of a page.
 
-    Tables, references, templates, headings, lists, files, categories and formulas are dropped. So are lines
-    that are no sentences: fewer than ten words, or no full stop or colon at the end. A page that cannot be
-    parsed has no paragraphs.
+    Tables, references, templates, headings, lists, files, categories and formulas are dropped, as are lines that are
+    not sentences: fewer than ten words, or no full stop or colon at the end. A page that cannot be parsed has no
+    paragraphs.
     """
     from mwparserfromhell.parser import ParserError
 
@@ -151,15 +151,15 @@ def prose(markup: str) -> list[str]:
         text = _Walker().text(markup)
     except (ParserError, RecursionError):
         return []
-    # The parser leaves entities inside links.
+    # The parser keeps entities inside links.
     lines = (tidy(line) for line in html.unescape(text).split("\n"))
     return [line for line in lines if reads_like_prose(line)]
 
 
 def _parsing_steps(markup: str) -> int:
-    """About how many characters the parser looks at, at least.
+    """A lower bound of the number of characters that the parser reads.
 
-    It tries each bracket or tag that is never closed up to the end of the page, and starts again.
+    For each bracket or tag that is never closed, it reads to the end of the page and starts again.
     """
     most = 1
     for mark, pattern in BRACKETS.items():
@@ -172,10 +172,10 @@ def _parsing_steps(markup: str) -> int:
 
 
 class _Walker:
-    """Text from the parser's tokens, without the tree that the parser would build, which takes most of its time.
+    """Extracts text from the parser's tokens, without building a tree, which would take most of the time.
 
-    Tokens of a node come between an opening and a closing one, nodes inside nodes. Each method below takes the tokens
-    of one kind of node off the stream, after its opening token.
+    The tokens of a node are between an opening and a closing token, and nodes are nested. Each method below consumes
+    the tokens of one kind of node, after its opening token.
     """
 
     def __init__(self) -> None:
@@ -202,7 +202,7 @@ class _Walker:
         return "".join(found)
 
     def _walk(self, stream: Tokens, found: list[str], ends: tuple[Any, ...]) -> Any:
-        """Add the text of nodes up to the token that ends them, which is returned; no ends is the page's."""
+        """Add the text of nodes up to a closing token, which is returned; without ``ends``, to the end of the page."""
         text, nodes = self.kinds.Text, self.nodes
         for token in stream:
             kind = type(token)
@@ -217,7 +217,7 @@ class _Walker:
         return None
 
     def _raw(self, stream: Tokens, ends: tuple[Any, ...]) -> tuple[str, Any]:
-        """The markup of nodes up to the token that ends them, and that token."""
+        """The markup of nodes up to a closing token, and that token."""
         taken: list[Any] = []
         plain = True
         for token in stream:
@@ -228,7 +228,7 @@ class _Walker:
             taken.append(token)
             if kind is not self.kinds.Text:
                 plain = False
-                # What belongs to a node inside is taken whole.
+                # Nested nodes are consumed as a whole.
                 taken += self._node(kind, stream)
         raise self.error("a node has no end")
 
@@ -313,7 +313,7 @@ class _Walker:
 
 def tidy(line: str) -> str:
     """The line without the remains of dropped markup: style marks, empty brackets, repeated spaces."""
-    # Single spaces first: patterns for any number of them would take the square of that number.
+    # Single spaces first: patterns for any number of spaces would take quadratic time.
     line = " ".join(_STYLE_MARKS.sub("", line).split())
     line = " ".join(_EMPTY_BRACKETS.sub("", line).split())
     line = _OPENING_BRACKET.sub("(", line)
@@ -321,7 +321,7 @@ def tidy(line: str) -> str:
 
 
 def reads_like_prose(line: str) -> bool:
-    """Whether a line has words enough and the end of a sentence, and no leftover of a list or of markup."""
+    """Whether a line has enough words and the end of a sentence, and no remains of a list or markup."""
     return (
         LIST_MARK not in line
         and len(line.split()) >= MIN_PROSE_WORDS

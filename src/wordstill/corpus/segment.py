@@ -1,7 +1,7 @@
 """Sentence splitters and word segmenters.
 
-A sentence splitter cuts the text of a paragraph and never changes it. A word segmenter sees one form (a run
-without spaces, perhaps with the space before it) and is called once for each distinct form of a corpus.
+A sentence splitter divides the text of a paragraph and never changes it. A word segmenter gets one form (characters
+without spaces, perhaps with the space before them) and is called once for each distinct form of a corpus.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from wordstill.errors import MissingExtra, UsageError
 
 Span = tuple[int, int]
 SPLIT_WINDOW = 1 << 15
-"""Characters given to the sentence splitter at once: its time is quadratic in the length."""
+"""Maximum number of characters given to the sentence splitter, whose time is quadratic in the length."""
 SENTENCE_ENDS = frozenset(" 。！？｡")
-"""Last characters of a sentence: the space after it, or a full stop that is written without one."""
+"""Last characters of a sentence: the space after it, or an ideographic full stop, which has no space after it."""
 Cut = Callable[[str], Iterable[str]]
-"""From a text in one script to its words, which concatenate to it."""
+"""Splits a text in one script into words, which concatenate to it."""
 MOST_AT_ONCE = 8_000
-"""Characters; Sudachi refuses longer texts than 49,149 bytes."""
+"""Maximum number of characters; Sudachi refuses texts of more than 49,149 bytes."""
 SAMPLE_FORMS = 2_000
 WORTH_WARNING = 0.3
 KANA_OF_JAPANESE = 0.1
-"""From so many kana among its Han characters on, a text is Japanese."""
+"""Minimum share of kana for a text with Han characters to be Japanese."""
 RANGES: Mapping[str, tuple[tuple[int, int], ...]] = {
     "chinese": ((0x3400, 0x4DBF), (0x4E00, 0x9FFF), (0x20000, 0x3FFFF)),
     "japanese": ((0x3041, 0x30FF), (0xFF66, 0xFF9D)),
@@ -40,18 +40,18 @@ RANGES: Mapping[str, tuple[tuple[int, int], ...]] = {
     "burmese": ((0x1000, 0x109F),),
     "khmer": ((0x1780, 0x17FF),),
 }
-"""Characters of languages that write no spaces; those of kana stand for Japanese."""
+"""Characters of languages without spaces between words; kana identify Japanese."""
 
 
 class Splitter(Protocol):
-    """Cuts a paragraph into sentences. Must be picklable where processes are spawned."""
+    """Splits a paragraph into sentences. Must be picklable if processes are spawned."""
 
     @property
     def name(self) -> str:
         """Name of the rules, with the language if they have one; part of the corpus hash."""
 
     def split(self, text: str) -> list[str]:
-        """The sentences of ``text``, which has single spaces only, in order; they concatenate to ``text``."""
+        """The sentences of ``text``, which has only single spaces; they concatenate to ``text``."""
 
 
 class Segmenter(Protocol):
@@ -68,7 +68,7 @@ class Segmenter(Protocol):
 class SentencexSplitter:
     """Rules of the package sentencex: abbreviations, quotations and full stops of some 240 languages.
 
-    A sentence never exceeds :data:`SPLIT_WINDOW` characters unless it has no space to be cut at.
+    A sentence never exceeds :data:`SPLIT_WINDOW` characters, unless it has no space to split at.
     """
 
     def __init__(self, language: str = "en") -> None:
@@ -136,7 +136,7 @@ class WordSegmenter:
 
 
 def word_spans(text: str) -> list[Span]:
-    """Character offsets of every word of a text, as they are found in a corpus."""
+    """Character offsets of every word of a text, as in a corpus."""
     spans: list[Span] = []
     position = 0
     for run in text.split():
@@ -169,7 +169,7 @@ def _without_cut_forms(sentences: list[str]) -> list[str]:
 
 
 def _space_near(text: str, limit: int, start: int) -> int:
-    """End of a piece from ``start`` on: after the last space before ``limit``, else the first beyond."""
+    """End of a piece starting at ``start``: after the last space before ``limit``, or else after the next space."""
     before = text.rfind(" ", start, limit)
     if before > start:
         return before + 1
@@ -177,7 +177,7 @@ def _space_near(text: str, limit: int, start: int) -> int:
     return len(text) if beyond < 0 else beyond + 1
 
 
-# All repeats are possessive or bounded, so that the time is linear in the length of the form.
+# All repetitions are possessive or bounded, so that matching takes linear time.
 _JOINED = r"[[\p{L}\p{N}]--[\p{Han}\p{Hiragana}\p{Katakana}ーｰ]]"
 _RUN = rf"{_JOINED}(?:{_JOINED}|[\p{{M}}\u00ad\u200c\u200d\u2060])*+"
 _LETTERS = rf"(?:(?=\p{{L}}){_JOINED}\p{{M}}*+){{1,2}}+"
@@ -206,7 +206,7 @@ _ADDRESSES = r"""
 
 
 class PossessiveSegmenter:
-    """The usual words, with a final ``'s`` as a word of its own: ``dog's`` is ``dog`` and ``'s``."""
+    """Words as by `WordSegmenter`, with a final ``'s`` as a separate word: ``dog's`` is ``dog`` and ``'s``."""
 
     name = "possessives.v1"
 
@@ -226,7 +226,7 @@ class PossessiveSegmenter:
 
 
 class UnspacedSegmenter:
-    """Runs of one script are cut by a library; whatever is between them is cut as usual.
+    """Segments text in one script with a library, and the rest like `WordSegmenter`.
 
     Args:
         language: A name of :data:`LIBRARIES`.
@@ -250,7 +250,7 @@ class UnspacedSegmenter:
         return found + self._usual(form, position, len(form))
 
     def __reduce__(self) -> tuple[type[UnspacedSegmenter], tuple[str]]:
-        # Dictionaries of libraries cannot be pickled; another process loads its own.
+        # Dictionaries of libraries cannot be pickled; every process loads its own.
         return UnspacedSegmenter, (self.language,)
 
     def _usual(self, form: str, start: int, end: int) -> list[Span]:
@@ -272,7 +272,7 @@ def _jieba() -> Cut:
 
 
 def _sudachi() -> Cut:
-    """In its shortest units."""
+    """Sudachi in its shortest units."""
     sudachi = _library("sudachipy", "sudachipy", "japanese")
     _library("sudachidict_small", "sudachidict-small", "japanese")
     tokenizer = sudachi.Dictionary(dict="small").tokenizer(sudachi.SplitMode.A)
@@ -288,7 +288,7 @@ LIBRARIES: Mapping[str, tuple[str, Callable[[], Cut]]] = {
     "japanese": (r"[\p{Han}\p{Hiragana}\p{Katakana}ーｰ々〆ヶ]", _sudachi),
     "thai": (r"\p{Thai}", _pythainlp),
 }
-"""A pattern for one character of a language, and what cuts runs of them."""
+"""For each language, a pattern for one character, and a segmenter."""
 SEGMENTERS: Mapping[str, Callable[[], Segmenter]] = {
     "words": WordSegmenter,
     "possessives": PossessiveSegmenter,
@@ -312,7 +312,7 @@ def _library(module: str, package: str, extra: str) -> Any:
 
 
 def warn_if_unspaced(corpus: Corpus) -> None:
-    """Warn if much of a text is in a script without spaces, but was cut at spaces."""
+    """Warn if much of a text is in a script without spaces, but was split at spaces."""
     if corpus.meta["settings"]["segmenter"] not in (WordSegmenter.name, PossessiveSegmenter.name):
         return
     language, share = unspaced_share(corpus)
@@ -331,7 +331,7 @@ def warn_if_unspaced(corpus: Corpus) -> None:
 
 
 def unspaced_share(corpus: Corpus) -> tuple[str, float]:
-    """The most frequent language without spaces, by its script, and its share of a sample of the text."""
+    """The most frequent language without spaces in a sample of the text, by script, and its share."""
     forms = corpus.forms
     sample = np.linspace(0, len(forms) - 1, min(SAMPLE_FORMS, len(forms)), dtype=np.int64)
     found = Counter(dict.fromkeys(RANGES, 0))

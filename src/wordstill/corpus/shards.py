@@ -69,9 +69,9 @@ class Shard:
         return self.folder / f"{self.index:06d}.json"
 
     def finished(self, digest: str) -> Tally | None:
-        """The tally of a shard that was made from the block with that digest, else None.
+        """The tally of a complete shard made from the block with this digest, otherwise None.
 
-        The shard's files are compared with their checksums. One that is damaged counts as not made.
+        Checksums of the shard's files are verified; a damaged shard counts as missing.
         """
         try:
             record = read_record(self.record)
@@ -102,7 +102,7 @@ class Shard:
 
 
 def remove_unfinished(folder: Path) -> None:
-    """Remove what processes were writing when they were ended: all but shards that have their record."""
+    """Remove the files of unfinished shards, which have no record."""
     finished = {path.stem for path in folder.glob("*.json")}
     for path in folder.glob("*"):
         if path.name.partition(".")[0] not in finished:
@@ -165,7 +165,7 @@ class ShardMaker:
 
 
 def in_share(lines: Paragraph, share: float) -> bool:
-    """Whether a paragraph is in a share of the text; in all larger ones it then is too."""
+    """Whether a paragraph is in a share of the text; it is then also in all larger shares."""
     if share == 1:
         return True
     digest = hashlib.blake2b(" ".join(" ".join(lines).split()).encode("utf-8", "surrogatepass"), digest_size=8)
@@ -194,7 +194,7 @@ class _Origins:
     names: dict[str, int] = field(default_factory=dict)
 
     def add(self, document: Document, paragraphs: int) -> None:
-        """All paragraphs since the last document, up to a number of them, are of this one."""
+        """Assign all paragraphs since the last document, up to a given number, to this one."""
         new = paragraphs - len(self.documents)
         group = -1 if document.group is None else self.names.setdefault(document.group, len(self.names))
         self.documents += [document.number] * new

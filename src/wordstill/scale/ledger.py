@@ -69,7 +69,7 @@ class Ledger:
     forgiven: frozenset[str] = frozenset()
     """Failures that no longer count."""
     _lock: threading.Lock = field(default_factory=threading.Lock)
-    """Guards `finished`: the thread that adds up may reopen a shard while another one refreshes."""
+    """Guards ``done``: the thread that adds up may reopen a shard while another one refreshes."""
 
     def open_plan(self, plan: dict[str, Any]) -> None:
         """Record the plan of the run, or check that it is the same.
