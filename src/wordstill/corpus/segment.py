@@ -23,7 +23,7 @@ Span = tuple[int, int]
 SPLIT_WINDOW = 1 << 15
 """Maximum number of characters given to the sentence splitter, whose time is quadratic in the length."""
 SENTENCE_ENDS = frozenset(" 。！？｡")
-"""Last characters of a sentence: the space after it, or an ideographic full stop, which has no space after it."""
+"""Last characters of a sentence: the space after it, or a full-width mark, which has no space after it."""
 Cut = Callable[[str], Iterable[str]]
 """Splits a text in one script into words, which concatenate to it."""
 MOST_AT_ONCE = 8_000

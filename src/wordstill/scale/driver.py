@@ -1,4 +1,4 @@
-"""The driver: gives shards to workers, lets their parts count, and adds them up."""
+"""The driver: assigns shards to workers, commits their parts, and adds them up."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ Total = TypeVar("Total", bound=Gathering)
 POLL_SECONDS = 0.2
 TOTALS = "totals"
 CHECKERS = 3
-"""Threads that compare the next parts with their checksums, which takes twice as long as adding one."""
+"""Threads that verify the checksums of the next parts, which takes twice as long as adding one."""
 PARTS_PER_SAVE = 4
-"""Totals are saved, and the parts in them removed, when these are so many times as large."""
+"""Totals are saved, and their parts deleted, when the parts are this many times as large."""
 
 
 class Totals:
-    """What the methods have seen of the shards so far, from the first on without a gap.
+    """The sums of the methods over all shards from the first one up to the first unfinished one.
 
-    Because parts are added in the order of the plan, on a grid, in float64, the result is the same to the last bit
-    for any number of workers, and whoever read what. Memory: two copies of the methods' sums, one in float64.
+    Parts are added in the order of the plan, on a grid, in float64, so the result has the same bits for any number and
+    assignment of workers. Memory: two copies of the methods' sums, one in float64.
     """
 
     def __init__(self, plan: Plan, shards: list[Shard], ledger: Ledger, cache: Path) -> None:
@@ -54,11 +54,11 @@ class Totals:
 
     @property
     def complete(self) -> bool:
-        """Whether every shard is in."""
+        """Whether every shard is included."""
         return self.next == len(self.shards)
 
     def fold(self) -> None:
-        """Add the parts that are next in the plan and there; damaged ones are to be read again."""
+        """Add the finished parts that come next in the plan; damaged ones are reopened."""
         there = list(takewhile(self.ledger.done.__contains__, range(self.next, len(self.shards))))
         with closing(OrderedPool(self._checked, CHECKERS).map(there)) as parts:
             for part, size, damage in parts:
@@ -70,7 +70,7 @@ class Totals:
                 self._save_if_worth()
 
     def _checked(self, shard: int) -> tuple[Part | None, int, str]:
-        """A part, its size and what is wrong with it; None for a shard that is left out."""
+        """A part, its size, and what is wrong with it, if anything; None for a shard that is left out."""
         if self.ledger.done[shard] is None:
             return None, 0, ""
         path = self.ledger.part(shard, self.cache)
@@ -80,7 +80,7 @@ class Totals:
             return None, 0, in_one_line(error)
 
     def _added(self, part: Part | None) -> str:
-        """What is wrong with a part; nothing if it was added."""
+        """Add a part; returns what is wrong with it, if anything."""
         if part is None:
             return ""
         try:
@@ -93,7 +93,7 @@ class Totals:
         return ""
 
     def finished(self) -> dict[str, Observer]:
-        """The methods as `Plan.finish` takes them: in float32, on the teacher's device."""
+        """The methods in float32 on the teacher's device, as `Plan.finish` expects them."""
         for method in self.methods.values():
             method.narrow()
         if self.plan.engine.teacher.device.type != "cpu":
@@ -125,31 +125,31 @@ class Totals:
 
 @dataclass(eq=False)
 class Driver(Generic[Total]):
-    """One process that works on a run, alone or with others that share its folder."""
+    """A process that works on a run, alone or with others that share its folder."""
 
     shards: Sequence[Piece]
     ledger: Ledger
     pool: Pool
     open_totals: Callable[[], Total | None]
-    """The totals, if this process may add up; with others only one of them may."""
+    """The totals, if this process adds up; of several processes, only one does."""
     skip_bad: bool | None = False
-    """Whether shards that fail are left out; None where they cannot be."""
+    """Whether failing shards are left out; None if they cannot be."""
     doing: str = "reading text"
     unit: str = "words"
     totals: Total | None = None
     claims: set[Claim] = field(default_factory=set)
-    """What the workers of this process hold."""
+    """The claims of this process's workers."""
     _adding: Future[None] | None = field(default=None, init=False)
-    """Parts that a thread adds up, so that no worker waits for its next shard meanwhile."""
+    """Parts being added up by a thread, so that no worker has to wait for its next shard."""
     _nothing_left: bool = False
-    """Whether all shards were held by somebody when this process looked for the last time."""
+    """Whether all shards were claimed at the last check."""
 
     def run(self, *, show_progress: bool = False) -> Total | None:
-        """Read until every shard is finished; the totals, or None if another process adds them up.
+        """Work until every shard is finished; returns the totals, or None if another process adds them up.
 
         Raises:
-            Interrupted: Ctrl-C or SIGTERM came; finished shards are kept.
-            DataError: A shard has failed three times.
+            Interrupted: Ctrl-C or SIGTERM; finished shards are kept.
+            DataError: A shard failed three times.
         """
         self.ledger.refresh()
         total = sum(shard.words for shard in self.shards)
@@ -164,7 +164,7 @@ class Driver(Generic[Total]):
             finally:
                 self.pool.close()
                 with suppress(DataError):
-                    # Others need not wait until these are given up.
+                    # Others need not wait until these claims expire.
                     for claim in self.claims:
                         self.ledger.release(claim)
         return self.totals
@@ -191,7 +191,7 @@ class Driver(Generic[Total]):
     def _finished(self, thread: ThreadPoolExecutor) -> bool:
         all_read = len(self.ledger.done) == len(self.shards)
         if self.totals is None and all_read:
-            # The process that was adding up may have died.
+            # The process that added up may have died.
             self.totals = self.open_totals()
         if self.totals is None:
             return all_read

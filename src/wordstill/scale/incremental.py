@@ -1,4 +1,4 @@
-"""Text added to a table, taken away from it, and tables of the same words merged: all from kept sums."""
+"""Adding text to a table, removing text, and merging tables, all from kept sums."""
 
 from __future__ import annotations
 
@@ -38,39 +38,39 @@ SHOWN_WORDS = 5
 
 @dataclass(frozen=True)
 class ChangedTable:
-    """A table after text was added or taken away."""
+    """A table after text was added or removed."""
 
     table: WordVectors
     words: int
-    """Words of the text that was read."""
+    """Number of words of the text that was read."""
     newcomers: tuple[str, ...] = ()
-    """Words that are frequent in the new text and have no vector, the most frequent first."""
+    """Frequent words of the new text without a vector, most frequent first."""
 
 
 def add(table: str | Path, inputs: Inputs, out: str | Path | None = None, **settings: Any) -> ChangedTable:
     """Add text to a table with kept sums; only the new text is read.
 
-    The vocabulary stays: words that it lacks get no vector, however often they occur in the new text.
+    The vocabulary does not change: other words get no vector, however often they occur in the new text.
 
     Args:
-        table: Folder or address of the table.
-        inputs: The new text, or a prepared one.
-        out: Folder or address for the new table; None replaces the old one.
+        table: Folder or URL of the table.
+        inputs: The new text, prepared or not.
+        out: Folder or URL for the new table; None replaces the old one.
         **settings: ``prepare`` (a `PrepareConfig`), ``device``, ``dtype``, ``overwrite`` and ``progress``.
 
     Raises:
         UsageError: No sums were kept, the text is in the table already, or the output exists.
-        DataError: The text was prepared in another way, or the model is another one.
+        DataError: The text was prepared with other settings, or the model differs.
     """
     return _change(Path(table), inputs, out, sign=1, **settings)
 
 
 def remove(table: str | Path, inputs: Inputs, out: str | Path | None = None, **settings: Any) -> ChangedTable:
-    """Take text away from a table with kept sums, exactly; arguments are those of `add`.
+    """Remove text from a table with kept sums, exactly; arguments are those of `add`.
 
     Raises:
         UsageError: As for `add`, or the method keeps more than sums.
-        DataError: As for `add`, or the text is not part of the table's.
+        DataError: As for `add`, or the text is not part of the table's text.
     """
     return _change(Path(table), inputs, out, sign=-1, **settings)
 
@@ -81,14 +81,14 @@ def merge(
     """Merge the sums of tables that have the same words, method and model, exactly; no text is read.
 
     Args:
-        tables: Folders or addresses of tables with kept sums, or these files.
-        out: Folder or address for the result, with its sums.
-        min_count: Words that occur less often in one of the tables are left out of it before it is merged, so
-            that the result says nothing about the few sentences they stand in.
+        tables: Folders or URLs of tables with kept sums, or the files with the sums.
+        out: Folder or URL for the result, with its sums.
+        min_count: Drop rarer words from each table before merging, so that the result reveals nothing about their
+            few sentences.
         overwrite: Replace ``out`` if it exists.
 
     Raises:
-        UsageError: They do not go together.
+        UsageError: The tables are incompatible.
     """
     output, paths = Output.at(out, overwrite=overwrite), [Path(table) for table in tables]
     refuse_foreign(output.path, REPLACEABLE)
@@ -196,7 +196,7 @@ def _changed(kept: KeptSums, totals: Totals, corpus: Corpus, sign: int) -> KeptS
 
 
 def _config(kept: KeptSums, prepare: PrepareConfig, device: str, dtype: str) -> DistillConfig:
-    """The settings of a run that makes sums which can be added to these."""
+    """The settings of a run whose sums can be added to these."""
     facts = kept.facts
     teacher, batches = facts["teacher"], facts["batches"]
     return DistillConfig(
@@ -249,7 +249,7 @@ def _refuse_other_words(ours: Vocabulary, one: Path, theirs: Vocabulary, other: 
 
 
 def _isolated_anywhere(paths: Sequence[Path]) -> NDArray[np.int64]:
-    """Words that some of the tables have read in isolation, after making sure that the tables go together."""
+    """Words that any of the tables has read in isolation, after checking that the tables are compatible."""
     first: tuple[dict[str, Any], Vocabulary] | None = None
     found = [np.empty(0, dtype=np.int64)]
     for path in paths:
@@ -262,14 +262,14 @@ def _isolated_anywhere(paths: Sequence[Path]) -> NDArray[np.int64]:
 
 
 def _forget_rare(part: KeptSums, path: Path, min_count: int | None) -> NDArray[np.int64]:
-    """Leave rare words out of sums; the counts that are left."""
+    """Drop rare words from sums; returns the remaining counts."""
     counts = part.vocabulary.counts.copy()
     if min_count is None:
         return counts
     rare = np.flatnonzero((counts < min_count) & (counts > 0))
     for name, sums in part.method.additive().items():
         try:
-            # What the model says about a word alone is no secret of the text.
+            # The state of an isolated word reveals nothing about the text.
             if len(rare) and not name.startswith("alone"):
                 sums.forget(torch.from_numpy(rare))
         except WordstillError as error:
@@ -282,7 +282,7 @@ def _forget_rare(part: KeptSums, path: Path, min_count: int | None) -> NDArray[n
 
 
 def _text(corpus: Corpus) -> dict[str, Any]:
-    """What a table keeps on record of a text."""
+    """The record of a text in a table."""
     return {"hash": corpus.hash, "words": corpus.n_words}
 
 
@@ -291,7 +291,7 @@ def _texts(corpus: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _without(texts: list[dict[str, Any]], text: dict[str, Any]) -> list[dict[str, Any]]:
-    """The texts without the last one that is the same; one that is not on record by itself is noted as gone."""
+    """The records of texts without the last equal one; a text without its own record is recorded as removed."""
     if text not in texts:
         return [*texts, {"hash": text["hash"], "words": -text["words"]}]
     place = len(texts) - 1 - texts[::-1].index(text)
@@ -299,7 +299,7 @@ def _without(texts: list[dict[str, Any]], text: dict[str, Any]) -> list[dict[str
 
 
 def _corpus(texts: list[dict[str, Any]], settings: dict[str, Any]) -> dict[str, Any]:
-    """The text of a table that was made from several."""
+    """The combined record of several texts."""
     words = sum(text["words"] for text in texts)
     if len(texts) == 1:
         return {"hash": texts[0]["hash"], "words": words, "settings": settings}

@@ -1,4 +1,4 @@
-"""Workers that read shards: in this process, or each in a process of its own."""
+"""Pools of workers that read shards: in this process, or in separate processes."""
 
 from __future__ import annotations
 
@@ -26,30 +26,30 @@ from wordstill.teacher.teacher import MOST_READERS
 PARENT_POLL_SECONDS = 1.0
 MOST_STARTS = 3
 THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS")
-"""Libraries look at these when they are loaded."""
+"""Environment variables that libraries read when they are loaded."""
 
 
 @dataclass(frozen=True)
 class Event:
-    """Something that a worker said, or that happened to it."""
+    """A message from a worker, or its death."""
 
     worker: int
     words: int = 0
-    """Words that were read since its last event."""
+    """Words read since the last event."""
     claim: Claim | None = None
-    """An attempt that is over; without a part or a reason it was not its own fault."""
+    """A finished attempt; without a part or an error, the attempt was not at fault."""
     part: str | None = None
-    """What came of it, stored."""
+    """Name of its stored part."""
     failed: str | None = None
-    """Why it failed."""
+    """Why it failed, if it did."""
 
 
 class Storing:
-    """A thread that stores what came of one piece while the next is read. Memory: one piece more.
+    """A thread that stores the result of one piece while the next is read. Memory: one additional result.
 
     Args:
-        folder: Where parts go.
-        tell: Called by the thread when a part is stored, with its name, or could not be, with the reason.
+        folder: Where parts are stored.
+        tell: Called by the thread with the name of a stored part, or the reason if storing failed.
     """
 
     def __init__(self, folder: SharedFolder, tell: Callable[[Claim, str | None, str | None], None]) -> None:
@@ -58,11 +58,11 @@ class Storing:
         self._last: Future[None] | None = None
 
     def put(self, claim: Claim, made: Callable[[], Made]) -> None:
-        """Store what the call gives, after everything before it."""
+        """Store the result of a call, after all earlier ones."""
         self._last = self._thread.submit(self._store, claim, made)
 
     def wait(self) -> None:
-        """Until everything is stored."""
+        """Wait until everything is stored."""
         if self._last is not None:
             self._last.result()
 
@@ -77,26 +77,26 @@ class Storing:
 
 
 class Pool(ABC):
-    """Workers, by number."""
+    """A pool of numbered workers."""
 
     @abstractmethod
     def idle(self) -> list[int]:
-        """Those that can be given a shard."""
+        """Workers that can start a shard."""
 
     @abstractmethod
     def start(self, worker: int, shard: Piece, claim: Claim) -> None:
-        """Let a worker read a shard and store its part; it may be idle again before that is stored."""
+        """Start a shard on a worker, which may become idle before its part is stored."""
 
     @abstractmethod
     def poll(self, seconds: float) -> list[Event]:
-        """What has happened, after at most so many seconds.
+        """Wait for events, at most this many seconds.
 
         Raises:
-            WordstillError: No worker can work: its text, model or version is another one.
+            WordstillError: No worker can work, because its text, model or version differs.
         """
 
     def close(self) -> None:  # noqa: B027
-        """End all workers at once; nothing to do where there are none."""
+        """End all workers immediately."""
 
 
 class InlinePool(Pool):
@@ -109,11 +109,11 @@ class InlinePool(Pool):
         self._storing = Storing(folder, lambda *end: self._ended.put(Event(0, 0, *end)))
 
     def idle(self) -> list[int]:
-        """The one, unless it has something to do."""
+        """The worker, unless it has a shard."""
         return [0] if self._given is None else []
 
     def start(self, worker: int, shard: Piece, claim: Claim) -> None:
-        """Remember what is to be done."""
+        """Remember the shard, which is read by `poll`."""
         self._given = shard, claim
 
     def poll(self, seconds: float) -> list[Event]:
@@ -137,7 +137,7 @@ class InlinePool(Pool):
 
 
 def taken(events: SimpleQueue[Event], seconds: float = 0.0) -> list[Event]:
-    """All events of a queue; waits so long for the first."""
+    """All events of a queue, waiting at most this long for the first."""
     found: list[Event] = []
     with suppress(Empty):
         found.append(events.get(timeout=seconds) if seconds else events.get_nowait())
@@ -157,13 +157,13 @@ class _Worker:
 
 
 class ProcessPool(Pool):
-    """Processes of this machine, each with its share of the cores or a GPU of its own.
+    """Processes on this machine, each with a share of the cores or its own GPU.
 
     Args:
-        work: What they do.
-        size: How many.
-        folder: Where parts go.
-        cores: Cores in all; None takes those that this process may use.
+        work: The work.
+        size: Number of processes.
+        folder: Where parts are stored.
+        cores: Total number of cores; None means all that this process may use.
     """
 
     def __init__(self, work: Work, size: int, folder: SharedFolder, cores: int | None = None) -> None:
@@ -174,18 +174,18 @@ class ProcessPool(Pool):
         self._workers = {number: self._started(number) for number in range(size)}
 
     def idle(self) -> list[int]:
-        """Those that have loaded everything and do nothing."""
+        """Workers that have loaded everything and have no shard."""
         return [number for number, worker in self._workers.items() if worker.ready and worker.reading is None]
 
     def start(self, worker: int, shard: Piece, claim: Claim) -> None:
         """Send the shard."""
         self._workers[worker].reading = claim
         with suppress(OSError):
-            # A worker that has just died is noticed by `poll`.
+            # If the worker has just died, `poll` notices.
             self._workers[worker].connection.send((shard, claim))
 
     def poll(self, seconds: float) -> list[Event]:
-        """Wait for a message or a death."""
+        """Wait for a message or the death of a worker."""
         ready = set(wait([worker.connection for worker in self._workers.values()], seconds))
         events: list[Event] = []
         for number, worker in list(self._workers.items()):
@@ -194,7 +194,7 @@ class ProcessPool(Pool):
         return events
 
     def close(self) -> None:
-        """Kill them: what they have not stored is read again."""
+        """Kill all workers; shards that are not stored will be read again."""
         for worker in self._workers.values():
             worker.process.kill()
         for worker in self._workers.values():
@@ -215,7 +215,7 @@ class ProcessPool(Pool):
                     worker.storing.add(value)
                     worker.reading = None
                 elif kind == "over":
-                    # One that is stored fast can be over before it is called read.
+                    # A part may be stored before the message that its shard was read.
                     worker.storing.discard(value[0])
                     worker.reading = None if worker.reading == value[0] else worker.reading
                     yield Event(number, 0, *value)
@@ -233,7 +233,7 @@ class ProcessPool(Pool):
                 "memory for this many workers, since each loads the model."
             )
         starts = 1 if worker.ready else worker.starts + 1
-        # If memory was the cause, the next one needs less.
+        # In case memory was short, the next worker uses less.
         self._workers[number] = self._started(number, starts, beside=False)
         for claim in worker.storing:
             yield Event(number, claim=claim, failed=None if worker.reading else reason)
@@ -253,7 +253,7 @@ class ProcessPool(Pool):
 
 
 def on_cluster(address: str | None) -> AbstractContextManager[Any]:
-    """The connection to a Ray cluster, where there is one, so that it can be made before anything is loaded."""
+    """Connect to a Ray cluster, if one is used, before anything is loaded."""
     if address is None:
         return nullcontext()
     from wordstill.scale.cluster import connected
@@ -262,7 +262,7 @@ def on_cluster(address: str | None) -> AbstractContextManager[Any]:
 
 
 def open_pool(work: Work, folder: SharedFolder, workers: int | None, ray: str | None) -> Pool:
-    """Processes of this machine, or actors of a Ray cluster."""
+    """Open a pool of processes on this machine, or of actors on a Ray cluster."""
     if ray is None:
         return ProcessPool(work, workers or 1, folder)
     from wordstill.scale.cluster import ClusterPool
@@ -271,12 +271,12 @@ def open_pool(work: Work, folder: SharedFolder, workers: int | None, ray: str | 
 
 
 def usable_cores() -> int:
-    """Cores that this process may use."""
+    """Number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def slowdown(workers: int, *, ray: bool, on_gpu: bool) -> float:
-    """How many times as long as one process a worker takes for the same text, with fewer cores or part of a GPU."""
+    """How much slower a worker is than a single process, because it has fewer cores or part of a GPU."""
     if on_gpu:
         return 1.0 if ray else max(1.0, workers / max(1, torch.cuda.device_count()))
     cores = 1 if ray else max(1, usable_cores() // workers)
@@ -284,14 +284,14 @@ def slowdown(workers: int, *, ray: bool, on_gpu: bool) -> float:
 
 
 def refuse_too_many(workers: int, cores: int) -> None:
-    """Refuse more workers than there are cores: they would only wait for each other."""
+    """Refuse more workers than cores, which would only wait for each other."""
     if not torch.cuda.is_available() and workers > cores:
         raise UsageError(f"--workers {workers} is more than this machine has cores ({cores}). Use {cores} or fewer.")
 
 
 @contextmanager
 def _threads(cores: int) -> Iterator[None]:
-    """Environment for a process that is started inside the block."""
+    """Set environment variables for processes started inside the block."""
     before = {name: os.environ.get(name) for name in THREADS}
     os.environ.update(dict.fromkeys(THREADS, str(cores)))
     try:
@@ -306,7 +306,7 @@ def _threads(cores: int) -> Iterator[None]:
 
 @dataclass(eq=False)
 class _Sender:
-    """Sends messages to the driver; the number of words now and then, not for every batch."""
+    """Sends messages to the driver; numbers of words are sent at intervals, not for every batch."""
 
     connection: Connection[Any, Any]
     words: int = 0
@@ -314,18 +314,18 @@ class _Sender:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def send(self, kind: str, value: Any = None) -> None:
-        """Send a message; two threads do."""
+        """Send a message; used by two threads."""
         with self._lock:
             self.connection.send((kind, value))
 
     def report(self, words: int) -> None:
-        """Words of a batch were read."""
+        """Report the words of a batch."""
         self.words, self.batches = self.words + words, self.batches + 1
         if self.batches % 8 == 0:
             self.flush()
 
     def flush(self) -> None:
-        """Send what has not been sent."""
+        """Send the words that have not been sent."""
         self.send("words", self.words)
         self.words = 0
 
@@ -333,7 +333,7 @@ class _Sender:
 def _serve(
     work: Work, connection: Connection[Any, Any], folder: SharedFolder, cores: int, parent: int, beside: bool
 ) -> None:
-    """The life of a worker: load everything, then read one shard after another, and store each beside the next."""
+    """The main loop of a worker: load everything, then read shards, storing each while reading the next."""
     threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
@@ -368,7 +368,7 @@ def _read(reader: Reader, shard: Piece, claim: Claim, sender: _Sender, storing: 
 
 
 def _end_with(parent: int) -> None:
-    """End this process when the driver was killed: nobody would take what it makes."""
+    """End this process if the driver was killed, since nobody would use its results."""
     while os.getppid() == parent:
         threading.Event().wait(PARENT_POLL_SECONDS)
     os._exit(1)

@@ -1,4 +1,4 @@
-"""Runs in shards: `distill_in_shards` is `distill` by several workers, and with sums that can be kept."""
+"""Runs in shards: `distill_in_shards` is `distill` with several workers, or with kept sums."""
 
 from __future__ import annotations
 
@@ -34,20 +34,20 @@ LEDGER, COMMAND, LEFT_OUT = "shards", "distill in shards", "left_out_shards"
 
 @dataclass(frozen=True)
 class ScaleConfig(Config):
-    """Who does the work of a run; the result does not depend on it."""
+    """Workers of a run, which do not change its result, and kept sums."""
 
     workers: Annotated[int | None, Range(1)] = None
-    """Processes of this machine; None reads in this one."""
+    """Number of processes on this machine; None reads in this process."""
     ray: str | None = None
     """Address of a Ray cluster, or ``auto``."""
     join: bool = False
-    """Work on a run whose folder others share."""
+    """Work on a run together with other processes that share its folder."""
     keep_sums: bool = False
     """Keep the sums beside the table."""
     skip_bad: bool = False
     """Leave out shards that fail three times."""
     shard_words: Annotated[int | None, Range(1)] = None
-    """Words of a shard; None takes about a minute's work."""
+    """Words of a shard; None means about a minute's work."""
 
     @property
     def is_used(self) -> bool:
@@ -65,26 +65,26 @@ def distill_in_shards(
     resume: bool = False,
     progress: bool = False,
 ) -> dict[str, WordVectors] | None:
-    """Distil a teacher over text, shard by shard.
+    """Distill a teacher over text, shard by shard.
 
-    The table has the same bytes for any number of workers on machines of one kind: batches are formed inside shards,
-    and their sums are added in the order of the plan, in float64.
+    On machines of one kind, the table has the same bytes for any number of workers: batches are formed inside shards,
+    and sums are added in the order of the plan, in float64.
 
     Args:
         inputs: As for `distill`.
-        out: Folder or address for the result; the work is in ``OUT.partial``, and a run that was stopped continues
-            from there.
+        out: Folder or URL for the result; unfinished work is in ``OUT.partial``, from which an interrupted run
+            resumes.
         config: All settings of the run.
-        scale: Who does the work.
-        overwrite: Replace an existing result, and throw away a stopped run.
-        resume: As for `distill`; a result with sums beside it is not given back.
+        scale: The workers.
+        overwrite: Replace an existing result, and discard an interrupted run.
+        resume: As for `distill`, but a result with kept sums is not accepted.
         progress: Show a progress bar over all workers.
 
     Returns:
-        The tables by label; None if this process only helped, and another one writes them.
+        The tables by label; None if another process writes them.
 
     Raises:
-        UsageError: As for `distill`, or a method learns step by step.
+        UsageError: As for `distill`, or a method is trained with gradient steps.
         DataError: As for `distill`, or a shard failed three times.
     """
     config = settings_in_shards(inputs, config, scale, overwrite=overwrite)
@@ -100,11 +100,11 @@ def distill_in_shards(
     ):
         return finished(inputs, Path(out), config, progress=progress)
     place = _joined(out) if scale.join else _alone(out, overwrite, resume)
-    # The right of those who join to add up is held until the folder is gone: only one of them has it.
+    # With several processes, the claim to add up is held until the folder is deleted, so that only one adds up.
     with ExitStack() as locks, on_cluster(scale.ray), place as (output, work, folder):
         teacher, corpus = load(inputs, config, work.path, progress=progress)
         if scale.join and is_made(out):
-            # Others have finished the run while this process was starting.
+            # Other processes finished the run while this one was starting.
             folder.remove_all()
             return None
         _warn_of_groups(corpus, scale)
@@ -154,16 +154,16 @@ def run_shards(
     text_only: bool = False,
     progress: bool = False,
 ) -> Totals | None:
-    """Read all shards of a run, or those of running text only; None if another process adds them up.
+    """Read all shards of a run, or only those of running text; returns None if another process adds them up.
 
     Args:
         plan: The run.
         config: Its settings.
-        scale: Who does the work.
+        scale: The workers.
         work: Folder of this process.
-        locks: Where the right to add up is kept.
-        folder: Where the ledger is; None takes one in ``work``.
-        store: Address of the prepared text, if workers of other machines find it there.
+        locks: Folder for the claim to add up.
+        folder: Folder of the ledger; None uses one in ``work``.
+        store: URL of the prepared text, if it is in an object store.
         text_only: Leave out isolated words.
         progress: Show a progress bar.
     """
@@ -198,10 +198,10 @@ def run_shards(
 def settings_in_shards(
     inputs: Inputs, config: DistillConfig, scale: ScaleConfig, *, overwrite: bool = False
 ) -> DistillConfig:
-    """The settings of a run in shards, after refusing what it cannot do; nothing is loaded.
+    """The settings of a run in shards, after refusing unsupported ones; nothing is loaded.
 
     Raises:
-        UsageError: Something was asked for that needs one process, or does not go together.
+        UsageError: A setting needs a single process, or settings are incompatible.
     """
     _refuse_ordered(config, scale)
     if scale.workers is not None and scale.ray is None:
@@ -248,7 +248,7 @@ def _refuse_joining(inputs: Inputs, overwrite: bool) -> None:
 
 
 def _address(inputs: Inputs) -> str | None:
-    """The address of a prepared text; None if it is on this machine, or prepared here."""
+    """The URL of a prepared text; None if it is on this machine, or prepared here."""
     (only, *more) = [inputs] if isinstance(inputs, str | Path) else inputs
     address = None if more else address_of(only)
     return address if address is not None and is_made(address) else None
@@ -281,7 +281,7 @@ def _finished(plan: Plan, totals: Totals, left_out: list[int]) -> dict[str, Word
 
 
 Place = tuple[Output, WorkingFolder, SharedFolder]
-"""Where the result goes, where this process works, and where the ledger is."""
+"""The location of the result, the working folder of this process, and the folder of the ledger."""
 
 
 @contextmanager
@@ -295,7 +295,7 @@ def _alone(out: str | Path, overwrite: bool, resume: bool) -> Iterator[Place]:
 
 @contextmanager
 def _joined(out: str | Path) -> Iterator[Place]:
-    """The places of a run that several processes share; whoever adds up removes its ledger."""
+    """The locations of a run that several processes share; the one that adds up deletes the ledger."""
     address = address_of(out)
     if address is not None:
         folder = ObjectFolder(f"{address.rstrip('/')}.partial/{LEDGER}")
@@ -315,7 +315,7 @@ def _joined(out: str | Path) -> Iterator[Place]:
 
 @contextmanager
 def _locked(folder: Path) -> Iterator[bool]:
-    """Hold a folder; False in the block if another process does, or has removed it."""
+    """Lock a folder; yields False if another process has locked or removed it."""
     with ExitStack() as lock:
         try:
             lock.enter_context(locked(folder, folder))
