@@ -1,4 +1,4 @@
-"""``wordstill add``, ``wordstill remove`` and ``wordstill merge``: tables from kept sums."""
+"""``wordstill add``, ``wordstill remove`` and ``wordstill merge``, which work on kept sums."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ SHOWN = 5
 
 @dataclass(frozen=True)
 class ChangeOptions:
-    """Where the changed table goes, and on what the new text is read."""
+    """Options that `add` and `remove` share."""
 
     out: NewOut = None
     device: options.Device = "auto"

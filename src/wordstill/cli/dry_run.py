@@ -1,4 +1,4 @@
-"""``wordstill distill --dry-run``: print the recipe and its cost."""
+"""``wordstill distill --dry-run``: show the recipe and its expected cost."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def show_dry_run(
     early_stopping: EarlyStopping | None = None,
     scale: ScaleConfig | None = None,
 ) -> None:
-    """Show the resolved recipe and its cost; only temporary files are written."""
+    """Show the resolved recipe and its expected cost; only temporary files are written."""
     from wordstill.distillation.estimate import dry_run
 
     in_shards = scale is not None and scale.is_used
@@ -89,7 +89,7 @@ def _show_estimate(estimate: Estimate) -> None:
 
 
 def _origin(step: Step) -> str:
-    """Whether a step's time was measured, or scaled from a measurement."""
+    """Whether the time of a step was measured, or scaled from a measurement."""
     words = f"{count_text(step.words, 'word')}, " if step.words else ""
     if step.seconds == step.measured:
         return f"{words}measured"
@@ -99,7 +99,7 @@ def _origin(step: Step) -> str:
 
 
 def _show_shards(recipe: Recipe, estimate: Estimate, scale: ScaleConfig) -> None:
-    """Show how many shards a run has, and what each worker needs."""
+    """Show the number of shards, and the time and memory of each worker."""
     from wordstill.scale.partition import shard_size
     from wordstill.scale.pools import slowdown
 
@@ -112,7 +112,7 @@ def _show_shards(recipe: Recipe, estimate: Estimate, scale: ScaleConfig) -> None
     loading = sum(step.seconds for step in estimate.steps if step.title == "load the teacher")
     divided = f"about {count_text(shards, 'shard')} of {size:,} words"
     if scale.join or (scale.ray is not None and scale.workers is None):
-        # How many take part only the run will show.
+        # The number of workers is not known before the run.
         facts = {"shards": divided, "each worker": f"{time_text(each)} per shard"}
     else:
         most = -(-shards // workers)
@@ -127,7 +127,7 @@ def _show_shards(recipe: Recipe, estimate: Estimate, scale: ScaleConfig) -> None
             )
     facts["each worker"] += f", after {time_text(loading)} to load the model"
     if estimate.memory is not None:
-        # The sums of the last shard are stored while the next is read.
+        # A worker stores the sums of one shard while it reads the next.
         memory = size_text(estimate.memory + estimate.checkpoint)
         facts["memory"] = f"up to {memory} for each worker, and as much for the driver"
     facts["parts on disk"] = f"up to {size_text(min(shards, 8) * estimate.checkpoint)}"

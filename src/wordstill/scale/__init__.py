@@ -1,4 +1,4 @@
-"""The same run in shards: by several processes, on several machines, and later with more text."""
+"""Runs in shards, by several processes or machines, and kept sums: start reading at `running`."""
 
 from wordstill.scale.running import ScaleConfig, distill_in_shards
 

@@ -1,4 +1,4 @@
-"""Work on a Ray cluster: actors with a GPU or a core read shards, tasks prepare text. Only this module knows Ray."""
+"""Ray clusters: actors with a GPU or a core read shards, tasks prepare text. Only this module imports Ray."""
 
 from __future__ import annotations
 
@@ -29,39 +29,39 @@ from wordstill.scale.work import Made, Piece, Work, refuse_version
 GROW_SECONDS = 15.0
 CONNECT_SECONDS = 5.0
 MOST_WAITING = 2
-"""Parts of an actor that are not stored yet; with more it waits."""
+"""Maximum number of an actor's parts waiting to be stored; with as many, it gets no new shard."""
 WAIT_SECONDS = 30.0
-"""After which a run that has no actor says so."""
+"""Seconds without a ready actor before a warning."""
 
 
 @dataclass(eq=False)
 class _Actor:
     handle: Any
     pending: Any
-    """What is waited for: that it is ready, or that a shard is read."""
+    """Ray reference that resolves when the actor is ready, or has read its shard."""
     part: Any = None
-    """What will come of the shard."""
+    """Ray reference of the part of the shard."""
     claim: Claim | None = None
     storing: set[Claim] = field(default_factory=set)
     ready: bool = False
     size: int = 0
-    """Words of its shard, and"""
+    """Number of words in its shard."""
     words: int = 0
-    """those that the progress bar has already."""
+    """Words of the shard already reported."""
 
 
 class ClusterPool(Pool):
-    """Actors of a Ray cluster; those of nodes that die are replaced, and nodes that come later get theirs.
+    """A pool of actors on a Ray cluster. Actors on nodes that die are replaced, and nodes that join later get actors.
 
-    Parts travel through Ray, so nodes need not share the folder of the run, but each must find the prepared text under
-    the same path, and have the same version of wordstill.
+    Parts are sent through Ray, so nodes need not share the folder of the run. Every node needs the prepared text at the
+    same path, and the same version of wordstill.
 
     Args:
-        work: What they do.
-        address: Of the cluster, or ``auto``.
-        folder: Where parts go.
-        size: Actors; None takes one for each GPU, or for each core where there is none. More than there are GPUs
-            share them.
+        work: The work.
+        address: Address of the cluster, or ``auto``.
+        folder: Where parts are stored.
+        size: Number of actors; None means one per GPU, or one per core if there are no GPUs. If there are more actors
+            than GPUs, they share them.
     """
 
     def __init__(self, work: Work, address: str, folder: SharedFolder, size: int | None = None) -> None:
@@ -82,7 +82,7 @@ class ClusterPool(Pool):
         self._grow()
 
     def idle(self) -> list[int]:
-        """Those that have loaded everything and do nothing."""
+        """Actors that have loaded everything and have no shard."""
         return [
             number
             for number, actor in self._actors.items()
@@ -90,13 +90,13 @@ class ClusterPool(Pool):
         ]
 
     def start(self, worker: int, shard: Piece, claim: Claim) -> None:
-        """Let an actor read a shard."""
+        """Start a shard on an actor."""
         actor = self._actors[worker]
         actor.claim, actor.size, actor.words = claim, shard.words, 0
         actor.pending, actor.part = actor.handle.read.options(num_returns=2).remote(shard, self._tally, worker)
 
     def poll(self, seconds: float) -> list[Event]:
-        """Wait until an actor has something, or is lost."""
+        """Wait for a message from an actor, or its loss."""
         self._grow()
         self._warn_if_none_starts()
         events = self._read_so_far() + self._stored()
@@ -108,7 +108,7 @@ class ClusterPool(Pool):
         return events + [event for reference in done for event in self._heard(waiting[reference], reference)]
 
     def close(self) -> None:
-        """Kill the actors; the cluster stays."""
+        """Kill the actors and disconnect; the cluster keeps running."""
         for handle in (self._tally, *(actor.handle for actor in self._actors.values())):
             self.ray.kill(handle)
         self._connection.close()
@@ -120,7 +120,7 @@ class ClusterPool(Pool):
         return events
 
     def _read_so_far(self) -> list[Event]:
-        """Words that were read since the last look; a tally that is lost with its node costs progress only."""
+        """Words read since the last call; if the tally is lost with its node, only the progress bar suffers."""
         if not self.ray.wait([self._words], timeout=0)[0]:
             return []
         try:
@@ -130,7 +130,7 @@ class ClusterPool(Pool):
         self._words = self._tally.take.remote()
         events = []
         for number, words in read.items():
-            # What comes after the end of a shard was counted there.
+            # Words that arrive after the end of a shard were counted there.
             if (actor := self._actors.get(number)) is not None and actor.claim is not None:
                 actor.words += words
                 events.append(Event(number, words))
@@ -158,7 +158,7 @@ class ClusterPool(Pool):
         try:
             self.ray.get(reference)
         except self.ray.exceptions.RayTaskError as error:
-            # The actor's own code failed, and the actor lives.
+            # The actor's own code failed, but the actor is alive.
             cause = error.cause if isinstance(error.cause, Exception) else error
             actor.claim = actor.part = None
             return [] if claim is None else [Event(number, claim=claim, failed=in_one_line(cause))]
@@ -177,7 +177,7 @@ class ClusterPool(Pool):
         cause = getattr(error, "cause", None)
         if not actor.ready and isinstance(cause, WordstillError):
             raise cause
-        # One that could only not be reached must not come back: its shard is given to another.
+        # An actor that was only unreachable must not come back, because another one gets its shard.
         self.ray.kill(actor.handle)
         if not actor.ready:
             self._lost += 1
@@ -187,7 +187,7 @@ class ClusterPool(Pool):
         return [] if claim is None else [Event(number, claim=claim, failed=in_one_line(error))]
 
     def _grow(self) -> None:
-        """Start as many actors as are wanted, or as the cluster has room for."""
+        """Start the missing actors, as far as the cluster has room."""
         if time.monotonic() - self._grown < GROW_SECONDS:
             return
         self._grown = time.monotonic()
@@ -195,7 +195,7 @@ class ClusterPool(Pool):
         room = int(self.ray.available_resources().get(kind, 0) / self._share)
         wanted = room if self.size is None else min(room, self.size - len(self._actors))
         if self.size is not None and not self._actors:
-            # They wait for nodes that are still to come.
+            # Actors without room wait for nodes that join later.
             wanted = self.size
         share = {"num_gpus": self._share} if self._gpu else {"num_cpus": 1}
         remote = self.ray.remote(_Reader)
@@ -207,50 +207,50 @@ class ClusterPool(Pool):
 
 
 def share_of_gpu(gpus: int, workers: int | None) -> float:
-    """What a worker takes of a GPU: all of it, or an equal part where there are more workers than GPUs."""
+    """Each worker's share of a GPU: a whole one, or an equal part if there are more workers than GPUs."""
     return 1 / max(1, -(-(workers or 1) // gpus))
 
 
 class _Tally:
-    """Words that readers have read, by their number: a shard may take minutes, and the user wants to see something."""
+    """Words read so far, by the number of the reader, for progress within a shard, which may take minutes."""
 
     def __init__(self) -> None:
         self.words: dict[int, int] = {}
 
     def add(self, reader: int, words: int) -> None:
-        """A reader has read a batch."""
+        """Count the words of a batch."""
         self.words[reader] = self.words.get(reader, 0) + words
 
     def take(self) -> dict[int, int]:
-        """What was added since the last time."""
+        """Return the words added since the last call."""
         words, self.words = self.words, {}
         return words
 
 
 class _Reader:
-    """What an actor does; a plain class, so that it can be imported without Ray."""
+    """The class of the actors, without a decorator so that it can be imported without Ray."""
 
     def __init__(self, work: Work) -> None:
         self.reader = work.open(cores=1)
 
     def ready(self) -> bool:
-        """Answers when everything is loaded."""
+        """Return once everything is loaded."""
         return True
 
     def read(self, shard: Piece, tally: Any, number: int) -> tuple[bool, Made]:
-        """What came of a shard, after an object that says so and is not large."""
+        """The part of a shard, after a small object that tells the driver that it is there."""
         return True, self.reader.read(shard, lambda words: tally.add.remote(number, words))
 
 
 def shards_on_cluster(address: str, size: int | None = None) -> ShardRunner:
-    """What `prepare` takes as ``run``: its blocks are worked on by tasks of a Ray cluster.
+    """The ``run`` argument of `prepare` that processes blocks in tasks on a Ray cluster.
 
-    Blocks and what is made of them travel through Ray, so nodes need not share a folder. A task whose node dies is done
-    again elsewhere. The merge of all shards stays on this machine.
+    Blocks and their results are sent through Ray, so nodes need not share a folder. A task whose node dies is repeated
+    on another node. All shards are merged on this machine.
 
     Args:
-        address: Of the cluster, or ``auto``.
-        size: Tasks at a time; None takes one for each core of the cluster.
+        address: Address of the cluster, or ``auto``.
+        size: Number of concurrent tasks; None means one per core of the cluster.
     """
     _ray()
 
@@ -275,7 +275,7 @@ def shards_on_cluster(address: str, size: int | None = None) -> ShardRunner:
 
 
 def _stored(ray: Any, under_way: dict[Any, Block], folder: Path) -> MadeShards:
-    """Wait for a task, and write the files that it has made, the record last."""
+    """Wait for a task, and write its files, the record last."""
     (done, *_), _ = ray.wait(list(under_way), num_returns=1)
     block = under_way.pop(done)
     try:
@@ -292,7 +292,7 @@ def _stored(ray: Any, under_way: dict[Any, Block], folder: Path) -> MadeShards:
 
 
 def make_shard(make: ShardMaker, block: Block, version: str) -> tuple[Tally, dict[str, bytes]]:
-    """A task: the files of a block's shard."""
+    """The function of a task: make the files of a block's shard."""
     refuse_version(version)
     with TemporaryDirectory(prefix="wordstill-") as folder:
         make = copy(make)
@@ -303,11 +303,11 @@ def make_shard(make: ShardMaker, block: Block, version: str) -> tuple[Tally, dic
 
 @contextmanager
 def connected(address: str) -> Iterator[Any]:
-    """Ray, connected to a cluster inside the block; a connection that was there before stays.
+    """Connect Ray to a cluster for the block; an existing connection is reused and kept.
 
     Raises:
         MissingExtra: Ray is not installed.
-        UsageError: There is no cluster.
+        UsageError: No cluster answers at the address.
     """
     ray = _ray()
     if ray.is_initialized():
@@ -325,7 +325,7 @@ def _connect(ray: Any, address: str) -> None:
     answers = False
     try:
         if colon and port.isdigit() and "/" not in host:
-            # Ray itself would wait for minutes.
+            # Ray itself would try for minutes.
             socket.create_connection((host, int(port)), CONNECT_SECONDS).close()
             answers = True
         ray.init(address=address, log_to_driver=False, logging_level="ERROR")
