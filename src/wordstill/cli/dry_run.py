@@ -83,7 +83,7 @@ def _show_estimate(estimate: Estimate) -> None:
         first, total = size_text(prefix.bytes), size_text(prefix.total)
         typer.echo(
             f"\nThe first {first} of {total} were prepared; time and disk for the text are scaled by bytes."
-            "\nOther costs grow with the number of words and are those of the words so far."
+            "\nOther costs grow with the vocabulary; they are for the words found so far."
             "\nPrepare the text first for exact numbers."
         )
 
@@ -122,8 +122,8 @@ def _show_shards(recipe: Recipe, estimate: Estimate, scale: ScaleConfig) -> None
         }
         if shards < workers:
             warn(
-                f"Only {count_text(shards, 'shard')} for {workers} workers: the others have nothing to do. Make more "
-                "of them with --shard-words."
+                f"Only {count_text(shards, 'shard')} for {workers} workers: some workers have nothing to do. "
+                "Make more shards with --shard-words."
             )
     facts["each worker"] += f", after {time_text(loading)} to load the model"
     if estimate.memory is not None:

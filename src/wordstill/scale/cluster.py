@@ -182,7 +182,7 @@ class ClusterPool(Pool):
         if not actor.ready:
             self._lost += 1
             if self._lost >= MOST_STARTS:
-                raise WordstillError(f"Ray workers stop before they can start: {in_one_line(error)}")
+                raise WordstillError(f"Ray workers fail before they are ready: {in_one_line(error)}")
         self._grown = -GROW_SECONDS
         return [] if claim is None else [Event(number, claim=claim, failed=in_one_line(error))]
 
@@ -333,14 +333,14 @@ def _connect(ray: Any, address: str) -> None:
         reason = in_one_line(error)
         if address == "auto" and isinstance(error, ConnectionError):
             raise UsageError(
-                "--ray auto found no Ray cluster on this machine. Start one with: ray start --head, or give the "
-                "address of another machine's."
+                "--ray auto found no Ray cluster on this machine. Start one with: ray start --head, or give "
+                "the address of a cluster, HOST:PORT."
             ) from error
         if answers:
             raise UsageError(
-                f"{address} answers, but Ray cannot connect to it ({reason}). Ray on both machines must be of the same "
-                "version, and a cluster that asks for a token needs it in the environment of this command; on a "
-                "machine of the cluster try --ray auto."
+                f"{address} answers, but Ray cannot connect to it ({reason}). Both machines need the same version "
+                "of Ray, and if the cluster requires a token, this command needs it in its environment. On a machine "
+                "of the cluster, use --ray auto."
             ) from error
         raise UsageError(
             f"There is no Ray cluster at {address!r} ({reason}). Start one with: ray start --head"

@@ -241,7 +241,7 @@ class Driver(Generic[Total]):
         if len(failures) < MOST_FAILURES:
             return
         if not self.skip_bad:
-            rest = "" if self.skip_bad is None else "; with --skip-bad the run leaves it out"
+            rest = "" if self.skip_bad is None else "; --skip-bad skips the shard"
             raise DataError(
                 f"{shard.place.capitalize()} failed {len(failures)} times; the last time: {failures[-1]}. "
                 f"The same command tries again{rest}."

@@ -225,8 +225,8 @@ def _refuse_inseparable(kept: KeptSums) -> None:
     sampled = any(text["words"] > MOST_WORDS for text in _texts(kept.facts["corpus"]))
     if sampled and _has_bags(kept):
         raise UsageError(
-            f"{kept.method.name} has taken only every n-th paragraph of its text for the sentence regression, and "
-            "which ones is not known of a part of it. No text can be removed."
+            f"{kept.method.name} used only every n-th paragraph of its text for the sentence regression, and a "
+            "part of the text does not show which. No text can be removed."
         )
 
 

@@ -79,8 +79,7 @@ class KeptSums:
         path = sums_file(table)
         if not path.is_file():
             raise UsageError(
-                f"{shown(table)} has no {SUMS}. Sums are kept where a table is made with: "
-                "wordstill distill ... --keep-sums"
+                f"{shown(table)} has no {SUMS}. To keep sums, make the table with: wordstill distill ... --keep-sums"
             )
         part, record = Part.read(path)
         with reading(path, remedy="Distil again with --keep-sums."):
@@ -98,7 +97,7 @@ class KeptSums:
         counts = self.vocabulary.counts + change
         if counts.min(initial=0) < 0:
             word = self.vocabulary.keys[int(np.argmin(counts))]
-            raise DataError(f"the word {word!r} would be taken away more often than it occurs")
+            raise DataError(f"the word {word!r} would be removed more often than it occurs")
         first = self.method.run.whole or self.method.run
         self.method.run = first.so_far(counts, facts["corpus"]["words"])
         return KeptSums(dict(facts), self.method, cut)

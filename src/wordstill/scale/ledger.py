@@ -32,7 +32,7 @@ LEASE_SECONDS = 120.0
 RENEW_SECONDS = 20.0
 MOST_FAILURES = 3
 ADDING_UP = -1
-"""Name of the claim of the process that adds up, if there is no file lock."""
+"""In place of a shard number, in the claim of the process that adds up, if there is no file lock."""
 PLAN, HELD, FAILED, DONE, PARTS = "plan.json", "held", "failed", "done", "parts"
 SHARDS = "shards"
 """Key of the shards of text in a plan."""
@@ -61,7 +61,7 @@ class Ledger:
 
     folder: SharedFolder
     remedy: str = "start again with --overwrite"
-    """For a folder that is another run's, or damaged."""
+    """What to do if the folder is damaged or belongs to another run, for messages."""
     lease: float = LEASE_SECONDS
     me: str = field(default_factory=lambda: f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}")
     done: dict[int, str | None] = field(default_factory=dict)
@@ -219,7 +219,7 @@ class Ledger:
         with reading(f"{self.folder}/{name}", remedy=remedy):
             record = unsigned(json.loads(content))
             if not all(isinstance(record[key], str | None) for key in keys):
-                raise DataError(f"{self.folder}/{name} is damaged: {keys[0]} is no text. {remedy}")
+                raise DataError(f"{self.folder}/{name} is damaged: {keys[0]} is not text. {remedy}")
             return record
 
     def left_out(self) -> list[int]:

@@ -102,10 +102,10 @@ def unpack(packed: Arrays) -> Arrays:
             continue
         rows, shape = packed[name + ROWS], tuple(packed[name + SHAPE].tolist())
         if shape[1:] != array.shape[1:] or (len(rows) and not 0 <= rows.min() <= rows.max() < shape[0]):
-            raise DataError(f"{name} has rows that its table of shape {shape} has not")
+            raise DataError(f"{name} has rows outside its table of shape {shape}")
         try:
             state[name] = np.zeros(shape, dtype=array.dtype)
         except (MemoryError, ValueError):
-            raise DataError(f"{name} is said to be a table of shape {shape}, which no memory holds") from None
+            raise DataError(f"{name} claims a table of shape {shape}, which does not fit in memory") from None
         state[name][rows] = array
     return state

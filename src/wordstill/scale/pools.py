@@ -229,8 +229,8 @@ class ProcessPool(Pool):
         reason = f"its process was killed by signal {-code}" if code < 0 else f"its process ended with code {code}"
         if not worker.ready and worker.starts >= MOST_STARTS:
             raise WordstillError(
-                f"Worker {number} ended {MOST_STARTS} times before it could begin: {reason}. There may be too little "
-                "memory for this many workers, since each loads the model."
+                f"Worker {number} failed {MOST_STARTS} times before it was ready: {reason}. There may be too little "
+                "memory for so many workers, because each loads the model. Use fewer."
             )
         starts = 1 if worker.ready else worker.starts + 1
         # In case memory was short, the next worker uses less.
@@ -359,7 +359,7 @@ def _read(reader: Reader, shard: Piece, claim: Claim, sender: _Sender, storing: 
     except Exception as error:
         sender.send("over", (claim, None, in_one_line(error)))
         return
-    # Of what was made before, nothing is left in memory.
+    # The previous part is stored and freed before this one is kept.
     storing.wait()
     storing.put(claim, lambda: part)
     if not beside:

@@ -161,7 +161,7 @@ def run_shards(
         config: Its settings.
         scale: The workers.
         work: Folder of this process.
-        locks: Folder for the claim to add up.
+        locks: Exit stack that holds the right to add up.
         folder: Folder of the ledger; None uses one in ``work``.
         store: URL of the prepared text, if it is in an object store.
         text_only: Leave out isolated words.
@@ -214,7 +214,7 @@ def settings_in_shards(
 def _refuse_ordered(config: DistillConfig, scale: ScaleConfig) -> None:
     if config.snapshots:
         raise UsageError(
-            "--snapshots is for a run that one process reads in order. Leave out --workers, --ray, --join and "
+            "--snapshots needs a single process that reads the text in order. Leave out --workers, --ray, --join and "
             "--keep-sums."
         )
     if scale.keep_sums and (config.folds or config.track):
@@ -228,7 +228,7 @@ def _refuse_ordered(config: DistillConfig, scale: ScaleConfig) -> None:
 
 def _warn_of_groups(corpus: Corpus, scale: ScaleConfig) -> None:
     if corpus.groups is not None and scale.keep_sums:
-        warnings.warn("Groups of the text are not kept apart in sums that are kept.", stacklevel=3)
+        warnings.warn("Kept sums do not distinguish the groups of the text.", stacklevel=3)
 
 
 def _warn_of_few_shards(shards: int, scale: ScaleConfig) -> None:
@@ -242,7 +242,7 @@ def _warn_of_few_shards(shards: int, scale: ScaleConfig) -> None:
 
 def _refuse_joining(inputs: Inputs, overwrite: bool) -> None:
     if overwrite:
-        raise UsageError("--join cannot replace a result that others may be writing. Remove --overwrite.")
+        raise UsageError("--join cannot replace a result that others may be writing. Leave out --overwrite.")
     if not is_one_store(as_list(inputs)):
         raise UsageError("--join needs a prepared text that all machines share: wordstill prepare FILE --out STORE")
 

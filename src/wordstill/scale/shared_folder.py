@@ -169,7 +169,7 @@ class ObjectFolder(SharedFolder):
             self.remove(name)
         if not once:
             raise UsageError(
-                f"--join needs a store that can refuse to write an object twice, and that of {self.address} cannot. "
+                f"--join needs an object store that can refuse to write an object twice; {self.address} cannot. "
                 "Use a shared folder, s3:// or gs://, or --workers, which uploads the result at the end."
             )
 
