@@ -27,7 +27,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch.nn.functional import normalize
 
 from experiments.meaning.development import choose, development
 from experiments.meaning.distillers import BASE, variant
@@ -40,7 +39,7 @@ from wordstill.evaluation.statistics import RESAMPLES, Floats, percentiles
 from wordstill.evaluation.suite import IN_CONTEXT, evaluate_in_context
 from wordstill.meaning import DistillerConfig, MeaningEncoder, TrainConfig, Triples
 from wordstill.meaning.context_encoder import StateEncoder, WithTables
-from wordstill.meaning.distiller import RAW_SCALED, Distillers, Representation, Scaling, layer_mean
+from wordstill.meaning.distiller import RAW_SCALED, Distillers, Representation, Scaling, layer_mean, together
 from wordstill.meaning.distiller_training import Trained, train
 from wordstill.meaning.liu import LiuTransform
 from wordstill.meaning.state_cache import StateCache
@@ -199,11 +198,6 @@ class Study:
                 of_all = self.of_all_layers(job.layers, own)
                 found[f"{kind} ({job.name})"] = together(raw, of_all) if kind.startswith(WITH_RAW) else of_all
         return found
-
-
-def together(*parts: Representation) -> Representation:
-    """Vectors of several kinds end to end, each made one long."""
-    return lambda states: torch.cat([normalize(part(states).float(), dim=1) for part in parts], dim=1)
 
 
 def main() -> None:

@@ -39,6 +39,19 @@ def test_one_word_by_span_and_by_number(encoder):
     np.testing.assert_allclose(by_span, expected, rtol=1e-4, atol=1e-5)
 
 
+def test_the_raw_mean_beside_the_meaning(teacher, encoder):
+    kinds = ("raw", "meaning-centred", "raw-and-meaning-centred")
+    encoders = {kind: MeaningEncoder(teacher, encoder.distillers, kind=kind) for kind in kinds}
+    vectors = {kind: one.encode_many([(TEXT, 0), (TEXT, (28, 33))]) for kind, one in encoders.items()}
+    raw, meaning, both = (float(unit_rows(found)[0] @ unit_rows(found)[1]) for found in vectors.values())
+    assert both == pytest.approx((raw + meaning) / 2, abs=1e-5)
+    beside = encoders[kinds[2]]
+    assert beside.dim == 2 * teacher.width == vectors[kinds[2]].shape[1]
+    assert beside.encode_sentences([TEXT, ""]).shape == (2, beside.dim)
+    assert [found.shape[1] for _, found in beside.encode_texts([""])] == [beside.dim]
+    assert beside.fingerprint != encoder.fingerprint
+
+
 def test_a_teacher_in_bfloat16_gives_nearly_the_same_meanings(tiny_model, tiny_tokenizer, encoder):
     config = TeacherConfig("tiny", "cpu", "bfloat16")
     teacher = Teacher(tiny_model("bert-uncased"), tiny_tokenizer("bert-uncased"), config)

@@ -30,6 +30,8 @@ Representation: TypeAlias = Callable[[Tensor], Tensor]
 """Maps states [n, layers, width] to vectors [n, width]."""
 KINDS = ("meaning", "context", "raw")
 CENTRED = "-centred"
+BESIDE_RAW = "raw-and-"
+"""Before a kind: both vectors, each made one long, end to end, so that a cosine is the mean of both cosines."""
 RAW_SCALED = "raw-scaled"
 """The mean of the layers after ``DistillerConfig.scaling``, which is the target of reconstruction."""
 Scaling = Literal["none", "scaled", "standardised", "whitened"]
@@ -104,8 +106,11 @@ class Distillers(nn.Module):
     def representation(self, kind: str) -> Representation:
         """A map from states to vectors of one kind, for inference.
 
-        Kinds are ``meaning``, ``context`` and ``raw``, each also with ``-centred`` behind it, and ``raw-scaled``.
+        Kinds are ``meaning``, ``context`` and ``raw``, each also with ``-centred`` behind it, and ``raw-scaled``; with
+        ``raw-and-`` before it, a kind has the raw mean beside it, and vectors of twice the width.
         """
+        if kind.startswith(BESIDE_RAW):
+            return together(self.representation("raw"), self.representation(kind.removeprefix(BESIDE_RAW)))
         plain = kind.removesuffix(CENTRED)
         maps: dict[str, Representation] = {
             "meaning": lambda states: self.meaning(self.scaled(states)),
@@ -145,6 +150,11 @@ class Distillers(nn.Module):
         """Estimate the mean vector of each kind from states of words [n, layers, width]."""
         means = [self.representation(kind)(states).mean(dim=0) for kind in KINDS]
         self.centres = torch.stack(means).to(self.centres.dtype).clone()
+
+
+def together(*parts: Representation) -> Representation:
+    """Vectors of several kinds end to end, each made one long."""
+    return lambda states: torch.cat([functional.normalize(part(states).float(), dim=1) for part in parts], dim=1)
 
 
 def whitening(vectors: Tensor) -> Tensor:

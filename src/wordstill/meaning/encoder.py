@@ -31,7 +31,15 @@ from wordstill.corpus import Corpus, Vocabulary
 from wordstill.corpus.segment import Span, word_spans
 from wordstill.errors import DataError, FormatError, TeacherError, UsageError, unknown_name
 from wordstill.meaning.context_encoder import span_vectors
-from wordstill.meaning.distiller import CENTRED, KINDS, RAW_SCALED, DistillerConfig, Distillers, Representation
+from wordstill.meaning.distiller import (
+    BESIDE_RAW,
+    CENTRED,
+    KINDS,
+    RAW_SCALED,
+    DistillerConfig,
+    Distillers,
+    Representation,
+)
 from wordstill.meaning.occurrence import Occurrence, Place
 from wordstill.methods.sums import RowSums
 from wordstill.teacher import BatchConfig, Teacher, TeacherConfig, TextBatches, refuse_download, subword_source
@@ -59,7 +67,7 @@ encoder.encode("They sat on the bank.", (16, 20))
 ```
 """
 Vectors = NDArray[np.float32]
-ALL_KINDS = (*KINDS, *(f"{kind}{CENTRED}" for kind in KINDS), RAW_SCALED)
+ALL_KINDS = (*KINDS, *(f"{kind}{CENTRED}" for kind in KINDS), RAW_SCALED, f"{BESIDE_RAW}meaning{CENTRED}")
 DEFAULT_KIND = f"meaning{CENTRED}"
 """The default kind, chosen on development data; the paper's is ``meaning``."""
 
@@ -73,7 +81,7 @@ class MeaningEncoder:
         layers: The layers.
         kind: ``meaning``, ``context`` for the other distiller, or ``raw`` for the mean of the layers; with the suffix
             ``-centred``, the mean vector over the training words is subtracted. ``raw-scaled`` is the mean of the
-            layers after the distillers' scaling.
+            layers after the distillers' scaling; ``raw-and-meaning-centred`` are two of them end to end.
         provenance: How the distillers were trained.
 
     Attributes:
@@ -177,7 +185,7 @@ class MeaningEncoder:
     @property
     def dim(self) -> int:
         """The length of a vector."""
-        return self.reader.shape[1]
+        return self.reader.shape[1] * (2 if self.kind.startswith(BESIDE_RAW) else 1)
 
     def representations(self) -> dict[str, Representation]:
         """Maps from states to vectors of each kind, in the teacher's precision for speed."""
@@ -231,7 +239,7 @@ class MeaningEncoder:
         spans = [_wanted_spans(text, wanted) for text in texts]
         by_text = Spans.of(spans)
         read, found = span_vectors(self.reader, texts, by_text, {self.kind: self.represent})
-        vectors = read[self.kind]
+        vectors = read[self.kind] if found.any() else np.zeros((len(found), self.dim), dtype=np.float32)
         bounds = np.searchsorted(by_text.text, np.arange(len(texts) + 1))
         return [
             (

@@ -47,7 +47,8 @@ Kind = Annotated[
     option(
         "NAME",
         "meaning, context or raw (the mean of the layers); meaning-centred, context-centred and raw-centred subtract "
-        "the mean over the training words; raw-scaled is the mean of the scaled layers.",
+        "the mean over the training words; raw-scaled is the mean of the scaled layers; raw-and-meaning-centred is raw "
+        "and meaning-centred side by side.",
         "--kind",
     ),
 ]
