@@ -60,6 +60,11 @@ def test_baselines_of_x2static_have_the_settings_that_its_search_chose():
     assert (sent2vec.subsample, sent2vec.rate) == (5e-6, 0.2)
 
 
+def test_both_sides_of_skip_gram_are_clustered():
+    specs = [system.spec for system in find_plan("context-to-vec:table2").systems]
+    assert specs[:3] == ["skipgram", "skipgram:side=contexts", "cbow"]
+
+
 def test_other_measures_of_a_set_have_their_own_columns():
     classified, tagged = find_plan("x2static:table4"), find_plan("wang:table3")
     assert classified.columns[:3] == ("cr", "cr:macro-f1", "mr") and len(classified.columns) == 12

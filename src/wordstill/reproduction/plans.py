@@ -138,6 +138,11 @@ _STATIC = (
     System("GloVe", "glove", "trained"),
     System("fastText", "fasttext", "trained"),
 )
+_STATIC_BOTH_SIDES = (
+    _STATIC[0],
+    System("skip-gram, context vectors", "skipgram:side=contexts", "trained"),
+    *_STATIC[1:],
+)
 _DEPS = System("Deps", "deps", "trained")
 _SYNGCN = System("SynGCN", "syngcn", "trained")
 _CONTEXT_LSTM = System("ContextLSTM", "context2vec", "trained")
@@ -225,9 +230,7 @@ _PLANS = (
         1,
         CONTEXT_SETS,
         (
-            *_STATIC[:1],
-            System("skip-gram, context vectors", "skipgram:side=contexts", "trained"),
-            *_STATIC[1:],
+            *_STATIC_BOTH_SIDES,
             _DEPS,
             System("{parent}, token table", "token-table"),
             System("{parent}, isolated words", "decontextual"),
@@ -243,7 +246,7 @@ _PLANS = (
         2,
         ("ap", "battig", "esslli-2c"),
         (
-            *_STATIC,
+            *_STATIC_BOTH_SIDES,
             _DEPS,
             System("{parent}, averaged", "ase"),
             _SYNGCN,
