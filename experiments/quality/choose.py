@@ -5,7 +5,8 @@ Example: python -m experiments.quality.choose STORE --teacher MODEL --name minil
 One pass keeps every block's sums. Then each candidate mixture is scored on one half of every similarity set,
 of every category of analogy questions, and of every part of the sentence sets. The gain is what the choice
 maximizes: the mean of the eight similarity sets + 0.2 x the mean of both analogy sets + 0.2 x the mean of the
-sentence sets. The result is results/choice/NAME.json.
+sentence sets. The result is results/choice/NAME.json. With ``--only priors``, only the strength and the prior of the
+sentence regression vary, which takes minutes on a CPU with a short text.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from __future__ import annotations
 import argparse
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -29,7 +30,7 @@ from wordstill.corpus.preparation import open_or_prepare
 from wordstill.distillation import DistillConfig
 from wordstill.distillation.plan import make_plan
 from wordstill.methods.blocks import COMMON_WORDS, ROWS_AT_ONCE, Block, WhitenedBlock, frequent_words, shrunk_table
-from wordstill.methods.sentence_regression import regress
+from wordstill.methods.sentence_regression import Features, regress
 from wordstill.methods.still import USUAL_DIM, Still, StillConfig
 from wordstill.methods.sums import RowSums, row_blocks
 from wordstill.teacher import Teacher, TeacherConfig
@@ -59,6 +60,8 @@ V4 = "still:prompt_weight=0,window_weight=0.35,neighbor_exponent=0.25"
 """The settings of `still.v4`."""
 V3 = f"{V4},state_weight=0.25,isolated_weight=0,embedding_weight=0,context_prior=6,sentence_weight=0.5"
 """The settings of `still.v3`."""
+PARTS = ("priors", "layers", "settings")
+"""What is varied beside strengths: priors of the sentence regression, layers and versions, every other setting."""
 OTHER_LAYERS = ("still:lower=1", "still:lower=3", V2, V3, V4)
 """Candidates that need sums of their own, kept in the same pass."""
 EXPONENTS = {
@@ -76,7 +79,7 @@ EXPONENTS = {
 def main() -> None:
     """Read once, score every candidate, and write the result."""
     options = arguments()
-    sums = Sums(options.text, TeacherConfig(options.teacher))
+    sums = Sums(options.text, TeacherConfig(options.teacher), options.only or PARTS)
     halves = DevelopmentHalves(sums.method.run.vocabulary.keys, sums.method.run.device)
     rows: list[dict[str, Any]] = []
     for label, vectors in sums.candidates():
@@ -90,18 +93,17 @@ def main() -> None:
 class Sums:
     """What one pass of the teacher leaves of every block."""
 
-    def __init__(self, text: list[str], teacher: TeacherConfig) -> None:
-        config = DistillConfig(
-            methods=("still", *OTHER_LAYERS), teacher=teacher, vocabulary=VocabularyConfig(words=evaluation_words())
-        )
+    def __init__(self, text: list[str], teacher: TeacherConfig, varied: Collection[str]) -> None:
+        self.parts = varied
+        methods = ("still", *(OTHER_LAYERS if "layers" in varied else ()))
+        config = DistillConfig(methods, teacher, VocabularyConfig(words=evaluation_words()))
         with tempfile.TemporaryDirectory() as folder:
             corpus = open_or_prepare(text, config.prepare, Path(folder), progress=False)
             plan = make_plan(Teacher.from_config(teacher), corpus, config)
             start = time.monotonic()
             plan.engine.run()
             self.seconds, self.words = round(time.monotonic() - start, 1), corpus.n_words
-        methods = [method for method in plan.engine.methods.values() if isinstance(method, Still)]
-        method, *self.others = methods
+        method, *self.others = [each for each in plan.engine.methods.values() if isinstance(each, Still)]
         self.method = method
         self.frequent = frequent_words(method.states.counts, method.isolated.counts, method.run.width)
         counts = torch.where(self.frequent, method.states.counts, 0)
@@ -114,15 +116,33 @@ class Sums:
         base = self.method.config
         prior = shrunk_table(self.method.state_block(), self.frequent)
         yield "ase", prior
-        assert self.method.bags is not None
-        tables = {strength: regress(self.method.bags, prior, strength).table for strength in STRENGTHS}
+        tables = self.regressed(prior)
         for strength, table in tables.items():
             yield f"sentence:strength={strength}", table
         for strength, table in tables.items():
             yield f"still:strength={strength}", self.mixed(replace(base, strength=strength), table)
+        if "priors" in self.parts:
+            yield from self.fitted(replace(base, sentence_prior="fitted"), prior)
         for label, other in zip(OTHER_LAYERS, self.others):
             yield label, self.mixed(other.config, tables[base.strength], other)
-        yield from self.varied(base, tables[base.strength])
+        if "settings" in self.parts:
+            yield from self.varied(base, tables[base.strength])
+
+    def regressed(self, prior: Tensor | Features) -> dict[float, Tensor]:
+        """Rows of the sentence regression by strength."""
+        assert self.method.bags is not None
+        return {strength: regress(self.method.bags, prior, strength).table for strength in STRENGTHS}
+
+    def fitted(self, config: StillConfig, shrunk: Tensor) -> Iterator[tuple[str, Tensor]]:
+        """Tables with a fitted prior of the sentence regression."""
+        method = self.method
+        method.config = config
+        features = Features([shrunk, method.isolated.sums], method.states.counts)
+        for strength, table in self.regressed(features).items():
+            yield f"sentence:prior=fitted,strength={strength}", table
+        for strength, table in self.regressed(method.sentence_prior(shrunk)).items():
+            label = f"still:sentence_prior=fitted,strength={strength}"
+            yield label, self.mixed(replace(config, strength=strength), table)
 
     def varied(self, base: StillConfig, table: Tensor) -> Iterator[tuple[str, Tensor]]:
         """The default with one setting changed at a time."""
@@ -190,6 +210,7 @@ def arguments() -> argparse.Namespace:
     parser = result_parser(MODULE, __doc__, "choice", "teacher and text")
     parser.add_argument("text", nargs="+", help="a prepared store, or text")
     parser.add_argument("--teacher", default=TeacherConfig.name)
+    parser.add_argument("--only", action="append", choices=PARTS, help="what to vary beside strengths; repeatable")
     return parser.parse_args()
 
 

@@ -6,7 +6,7 @@ import torch
 
 from wordstill.errors import UsageError
 from wordstill.methods.sentence import Bags, Sentence, SentenceConfig, observe_bags
-from wordstill.methods.sentence_regression import regress
+from wordstill.methods.sentence_regression import Features, regress
 from wordstill.methods.sums import RowSums
 
 WORDS, WIDTH = 30, 8
@@ -33,6 +33,38 @@ def dense(design: np.ndarray, targets: np.ndarray, prior: np.ndarray, strength: 
     prior = prior * np.sum(means * targets) / np.sum(means * means)
     gram = design.T @ design + strength * np.eye(len(prior))
     return prior + np.linalg.solve(gram, design.T @ (targets - design @ prior))
+
+
+def dense_prior(tables: list[np.ndarray], counts: np.ndarray, design: np.ndarray, targets: np.ndarray) -> np.ndarray:
+    """The table of `Features`, from dense matrices."""
+    units = []
+    for table in tables:
+        lengths = np.linalg.norm(table, axis=1, keepdims=True)
+        units.append(np.where(lengths > 0, table / np.where(lengths > 0, lengths, 1), 0))
+    features = np.hstack(units) * (0.01 / (0.01 + counts / counts.sum()))[:, None]
+    means = design @ features
+    gram = means.T @ means
+    gram += 1e-3 * np.trace(gram) / len(gram) * np.eye(len(gram))
+    return features @ np.linalg.solve(gram, means.T @ targets)
+
+
+@pytest.mark.parametrize("columns", [3, 64])
+@pytest.mark.parametrize("rows_at_once", [1, 7, 1000])
+@pytest.mark.parametrize("n_tables", [1, 3])
+def test_the_fitted_prior_is_that_of_dense_matrices(columns, rows_at_once, n_tables):
+    bags, design, targets = make_bags()
+    generator = np.random.default_rng(1)
+    tables = [generator.normal(size=(WORDS, WIDTH)).astype(np.float32) + 1 for _ in range(n_tables)]
+    # As of a word that is not read alone.
+    tables[-1][::5] = 0
+    counts = bags.targets.counts
+    features = Features([torch.from_numpy(table) for table in tables], counts, rows_at_once)
+    found = regress(bags, features, 0.03, columns_at_once=columns).table.numpy()
+    prior = dense_prior(tables, counts.numpy(), design, targets)
+    np.testing.assert_allclose(found, dense(design, targets, prior, 0.03), atol=2e-4)
+    # Held near it, nearly nothing is left but its scale.
+    near = regress(bags, features, 1e9, columns_at_once=columns).table.numpy()
+    np.testing.assert_allclose(near, dense(design, targets, prior, 1e9), atol=1e-5)
 
 
 @pytest.mark.parametrize("strength", [0.01, 0.3, 10.0])

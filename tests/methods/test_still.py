@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from tests.methods.test_sentence import dense_prior
 from wordstill.errors import UsageError
 from wordstill.methods.still import Still, StillConfig
 
@@ -122,6 +123,9 @@ def slow_still(text, config: StillConfig) -> tuple[np.ndarray, np.ndarray]:
             design[row, word] += 1 / len(bag)
     targets = unit(np.array(seen.targets))
     prior = shrunk(observed("state"), seen.alone, config.state_prior)
+    if config.sentence_prior == "fitted":
+        tables = [prior, seen.alone, *([seen.prompted] if config.prompt_weight else [])]
+        prior = dense_prior(tables, counts, design, targets)
     prior *= np.sum((design @ prior) * targets) / np.sum((design @ prior) ** 2)
     gram = design.T @ design + config.strength * np.eye(len(counts))
     regressed = prior + np.linalg.solve(gram, design.T @ (targets - design @ prior))
@@ -153,6 +157,8 @@ def slow_still(text, config: StillConfig) -> tuple[np.ndarray, np.ndarray]:
 
 SETTINGS = {
     "defaults": {"dim": 30},
+    "a fitted prior": {"dim": 30, "sentence_prior": "fitted"},
+    "a fitted prior without a prompt": {"dim": 30, "sentence_prior": "fitted", "prompt_weight": 0.0},
     "everything else": {
         "layer": 2, "dim": 20, "state_weight": 1.1, "state_exponent": 0.3, "state_prior": 2.0, "lower": 0,
         "isolated_weight": 0.8, "isolated_exponent": 0.35, "prompt": "{} is an isthmus",

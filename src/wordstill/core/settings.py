@@ -39,6 +39,8 @@ LARGEST = 3e38
 LARGEST_INTEGER = 2**31 - 1
 PRESET = "preset"
 KINDS = {int: "a whole number", float: "a number", str: "a text", bool: "true or false"}
+ADDED = {"added": True}
+"""Metadata of a field that a config got later: records without it have the default, and still look the same."""
 UNSAFE_IN_NAMES = re.compile(r"[^\w.+-]+")
 
 
@@ -282,8 +284,12 @@ class Configured(Generic[Kind]):
         return make(self.config, *context)
 
     def facts(self) -> dict[str, Any]:
-        """Name and settings as plain data, for provenance."""
-        return {"name": self.kind.name, **dataclasses.asdict(self.config)}
+        """Name and settings as plain data, for provenance; without `ADDED` settings at their defaults."""
+        settings = dataclasses.asdict(self.config)
+        for field in dataclasses.fields(self.config):
+            if field.metadata == ADDED and settings[field.name] == field.default:
+                del settings[field.name]
+        return {"name": self.kind.name, **settings}
 
 
 def configure(spec: Spec, kind: type[Kind], **fixed: Any) -> Configured[Kind]:

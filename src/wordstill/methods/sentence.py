@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from wordstill.core.ragged import ranges
-from wordstill.core.settings import Config, Range
+from wordstill.core.settings import ADDED, Config, Range
 from wordstill.errors import DataError, UsageError
 from wordstill.methods.base import Method, RunContext, refuse_unseen
 from wordstill.methods.blocks import Block, Prior, frequent_words, shrunk_table
-from wordstill.methods.sentence_regression import regress
+from wordstill.methods.sentence_regression import Features, PriorTable, regress
 from wordstill.methods.sums import Accumulator, RowSums, occurrences
 from wordstill.teacher.states import WordStates
 from wordstill.vectors import WordVectors
@@ -186,6 +186,9 @@ class SentenceConfig(Config):
     """How strongly a word is held near its mean state: less for sentences, more (0.3) for single words."""
     state_prior: Prior = 0.5
     """Weight of the prediction from the isolated word, in occurrences."""
+    prior: PriorTable = field(default="states", metadata=ADDED)
+    """What words are held near: their mean states, or a table that is fitted to the sentences from mean states and
+    isolated words. ``fitted`` is better for sentences if the text is short."""
 
 
 class Sentence(Method):
@@ -196,7 +199,9 @@ class Sentence(Method):
 
     .. math:: \min_V \; \sum_s |t_s - V^\top x_s|^2 + \lambda\, |V - V_0|^2
 
-    Rows keep their lengths, which weight the words of a sentence. A plain mean of rows is the sentence vector.
+    With ``prior=fitted``, :math:`V_0` is fitted to the sentences from shrunk states and isolated words; see
+    `sentence_regression.Features`. Rows keep their lengths, which weight the words of a sentence. A plain mean of rows
+    is the sentence vector.
 
     Paper: none; model2vec's tokenlearn has a similar objective, trained by gradient descent.
 
@@ -245,7 +250,9 @@ class Sentence(Method):
     def finish(self, provenance: Mapping[str, Any] | None = None) -> WordVectors:
         """Solve the regression."""
         frequent = frequent_words(self.states.counts, self.isolated.counts, self.run.width)
-        prior = shrunk_table(Block(self.states, self.isolated, self.config.state_prior), frequent)
+        shrunk = shrunk_table(Block(self.states, self.isolated, self.config.state_prior), frequent)
+        fitted = self.config.prior == "fitted"
+        prior = Features([shrunk, self.isolated.sums], self.states.counts) if fitted else shrunk
         vectors = regress(self.bags, prior, self.config.strength).table
         return self.table(vectors, (self.states.counts > 0) | (self.isolated.counts > 0), provenance)
 

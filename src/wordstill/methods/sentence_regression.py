@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from functools import cached_property
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import torch
 from torch import Tensor
 
-from wordstill.methods.sums import occurrences
+from wordstill.methods.linear_algebra import ridge
+from wordstill.methods.sums import occurrences, row_blocks
+from wordstill.vectors.sentences import sif
 
 if TYPE_CHECKING:
     from wordstill.methods.sentence import Bags
@@ -23,6 +26,65 @@ MOST_STEPS = 200
 TOGETHER = 512
 """So many of the most frequent words stand beside each other in nearly every sentence."""
 JITTER = 1e-10
+FREQUENCY = 1e-2
+"""Frequency at which a word counts half in a fitted prior."""
+RIDGE = 1e-3
+ROWS_AT_ONCE = 1 << 13
+
+PriorTable = Literal["states", "fitted"]
+"""The prior table of a sentence regression. ``states``: mean states; ``fitted``: see `Features`."""
+
+
+@dataclass(frozen=True, eq=False)
+class Features:
+    r"""Several vectors of each word, from which a prior table is fitted.
+
+    With unit vectors :math:`u^k_w`, and :math:`p_w` the share of the word among all known words of the text:
+
+    .. math:: f_w = \frac{a}{a + p_w} \bigoplus_k u^k_w, \qquad V_0 = F B, \qquad
+        (F^\top X^\top X F + r\, d\, I)\, B = F^\top X^\top T
+
+    where d is the mean of the diagonal of :math:`F^\top X^\top X F`. One map for all words learns from all sentences
+    what the few sentences of a rare word cannot say.
+    """
+
+    tables: Sequence[Tensor]
+    """[V, width] each, with rows of any length; zeros where there is nothing."""
+    counts: Tensor
+    """Occurrences of each word [V]."""
+    rows_at_once: int = ROWS_AT_ONCE
+    """Rows to hold in float64 at a time."""
+
+    def rows(self, rows: slice) -> Tensor:
+        """[n, K width] float64 rows of F."""
+        return torch.cat([scale[rows] * table[rows].double() for table, scale in zip(self.tables, self.scales)], dim=1)
+
+    def transposed_times(self, values: Tensor) -> Tensor:
+        """[K width, c] float64 the transpose of F times a table [V, c]."""
+        total = values.new_zeros(sum(table.shape[1] for table in self.tables), values.shape[1], dtype=torch.float64)
+        for rows in self.blocks():
+            total += self.rows(rows).T @ values[rows].double()
+        return total
+
+    def columns(self, at_once: int) -> Iterator[Tensor]:
+        """[V, c] float64 columns of F, a block at a time."""
+        for table, scale in zip(self.tables, self.scales):
+            for columns in row_blocks(table.shape[1], at_once):
+                yield scale * table[:, columns].double()
+
+    def blocks(self) -> Iterator[slice]:
+        """All words, block by block."""
+        return row_blocks(len(self.counts), self.rows_at_once)
+
+    @cached_property
+    def scales(self) -> list[Tensor]:
+        """[V, 1] what the rows of each table are multiplied with."""
+        weight = sif(self.counts.double() / self.counts.sum().clamp(min=1), FREQUENCY)
+        return [weight[:, None] / self._norms(table)[:, None] for table in self.tables]
+
+    def _norms(self, table: Tensor) -> Tensor:
+        norms = [torch.linalg.vector_norm(table[rows].double(), dim=1) for rows in self.blocks()]
+        return torch.cat(norms).clamp(min=torch.finfo(torch.float32).tiny)
 
 
 @dataclass(frozen=True)
@@ -38,7 +100,7 @@ class Solution:
 
 def regress(
     bags: Bags,
-    start: Tensor,
+    start: Tensor | Features,
     strength: float,
     *,
     columns_at_once: int = COLUMNS_AT_ONCE,
@@ -55,14 +117,16 @@ def regress(
 
     Args:
         bags: What was observed.
-        start: The prior table :math:`V_0` [V, width].
+        start: The prior table :math:`V_0` [V, width], or what it is fitted from.
         strength: :math:`\lambda`. A word of few occurrences stays near its prior row.
         columns_at_once: Columns that are solved side by side.
         together: How many of the most frequent words are solved for together before every step.
         tolerance: Stop when the residual is so small a part of the first.
         most_steps: Stop after so many steps anyway.
     """
-    design = _design(bags, len(start))
+    design = _design(bags, len(bags.targets.counts))
+    if isinstance(start, Features):
+        start = _fitted(design, bags, start, columns_at_once)
     blocks = [slice(at, at + columns_at_once) for at in range(0, start.shape[1], columns_at_once)]
     scale = _best_scale(design, bags, start, blocks)
     condition = _Condition(design, strength, together, columns_at_once)
@@ -110,6 +174,16 @@ def _sparse(rows: Tensor, columns: Tensor, values: Tensor, height: int, width: i
         # torch says of every such matrix that they are new.
         warnings.simplefilter("ignore", UserWarning)
         return torch.sparse_csr_tensor(starts, columns, values, (height, width))
+
+
+def _fitted(design: _Design, bags: Bags, features: Features, columns_at_once: int) -> Tensor:
+    """[V, width] float32 the table of `Features`."""
+    gram = [features.transposed_times(design.gram(columns)) for columns in features.columns(columns_at_once)]
+    weights = ridge(torch.cat(gram, dim=1), features.transposed_times(bags.targets.sums), RIDGE)
+    table = torch.empty_like(bags.targets.sums, dtype=torch.float32)
+    for rows in features.blocks():
+        table[rows] = (features.rows(rows) @ weights).float()
+    return table
 
 
 def _best_scale(design: _Design, bags: Bags, start: Tensor, blocks: list[slice]) -> float:

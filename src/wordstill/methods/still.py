@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
@@ -11,12 +11,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from wordstill.core.settings import Config, Range
+from wordstill.core.settings import ADDED, Config, Range
 from wordstill.errors import UsageError
 from wordstill.methods.base import Method, RunContext, refuse_unseen
 from wordstill.methods.blocks import ROWS_AT_ONCE, Block, Exponent, Mixture, Prior, Weight, frequent_words, shrunk_table
 from wordstill.methods.sentence import LEAST_SENTENCES, Bags, observe_bags
-from wordstill.methods.sentence_regression import regress
+from wordstill.methods.sentence_regression import Features, PriorTable, regress
 from wordstill.methods.sums import RowSums
 from wordstill.teacher.states import WordStates
 from wordstill.vectors import WordVectors
@@ -77,6 +77,9 @@ class StillConfig(Config):
     """How strongly the sentence regression holds rare words near their mean state."""
     exponent: Exponent = 0.05
     """How far the result is whitened."""
+    sentence_prior: PriorTable = field(default="states", metadata=ADDED)
+    """What the sentence regression holds rare words near: their mean states, or a table that is fitted to the
+    sentences from mean states, isolated words and prompts. ``fitted`` is better for sentences if the text is short."""
 
 
 class Still(Method):
@@ -293,6 +296,13 @@ class Still(Method):
             blocks.append(Block(sentence, weight=config.sentence_weight))
         return [block for block in blocks if block.weight]
 
+    def sentence_prior(self, shrunk: Tensor) -> Tensor | Features:
+        """What the sentence regression starts from, given the shrunk states [V, width]."""
+        if self.config.sentence_prior == "states":
+            return shrunk
+        isolated = [each.sums for each in (self.isolated, self.prompted) if each is not None]
+        return Features([shrunk, *isolated], self.states.counts)
+
     def _block(
         self, part: str, isolated: RowSums, prior: float, exponent: float, weight: float, *, by_count: bool = False
     ) -> Block:
@@ -303,9 +313,9 @@ class Still(Method):
 
     def _sentence_rows(self, bags: Bags, frequent: Tensor, rows_at_once: int) -> RowSums:
         """The table of `Sentence`, as rows of one observation each."""
-        prior = shrunk_table(self.state_block(), frequent, rows_at_once)
-        rows = RowSums(len(prior), prior.shape[1], prior.device)
-        rows.sums = regress(bags, prior, self.config.strength).table
+        shrunk = shrunk_table(self.state_block(), frequent, rows_at_once)
+        rows = RowSums(len(shrunk), shrunk.shape[1], shrunk.device)
+        rows.sums = regress(bags, self.sentence_prior(shrunk), self.config.strength).table
         rows.counts[:] = 1
         return rows
 
