@@ -1,1 +1,1 @@
-"""Questions to tables, answered with their uncertainty: change, associations, senses, norms, word lists."""
+"""Research questions on tables, answered with error bars: change, associations, senses, norms, word lists."""

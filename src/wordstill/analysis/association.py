@@ -1,18 +1,18 @@
-"""Associations between words, tested: is one concept nearer to a pole than another, and by more than chance?
+"""Association tests: is one concept nearer to a pole than another, by more than chance?
 
 With s(w) = mean over a in A of cos(w, a) - mean over b in B of cos(w, b), for attributes A and B:
 
 - ``weat`` (Caliskan et al. 2017): targets X and Y, d = (mean s over X - mean s over Y) / deviation of s over X and Y.
-- ``sc-weat`` (single category; the paper's WEFAT for a list): with c(a) the mean cosine of an attribute word and the
-  words of X, d = (mean c over A - mean c over B) / deviation of c over A and B.
+- ``sc-weat`` (single category; the paper's WEFAT for a list): d = (mean c over A - mean c over B) / deviation of c over
+  A and B, where c(a) is the mean cosine of an attribute word with the words of X.
 - ``rnd`` (relative norm distance, Garg et al. 2018): the mean over X of |x - mean of B| - |x - mean of A|.
 - ``projection``: the mean over X of the cosine of x with the axis mean of A - mean of B.
 
-Vectors have length one; deviations are those of a sample (n - 1). Positive always means nearer to A; Garg et al. write
-the other sign, and a sum. The p-value permutes which target word is in X or Y (``weat``), or which attribute word is in
-A or B (all others). The interval is a percentile bootstrap over the words of all lists. A table with folds of
-documents has a second interval, over texts: where the effect would be in another text of the same size, by jackknife
-over the folds. Everything follows from cosines, so that a permutation costs a few products of small matrices.
+Vectors are normalized; deviations are sample standard deviations (n - 1). Positive always means nearer to A; Garg et
+al. use the opposite sign, and a sum. The p-value is from permutations of target words between X and Y (``weat``), or of
+attribute words between A and B (all others). The interval is a percentile bootstrap over the words of all lists. For a
+table with folds of documents there is a second interval, over texts: the effect in another text of the same size, by
+jackknife over the folds. Statistics are computed from cosines, so a permutation costs a few products of small matrices.
 """
 
 from __future__ import annotations
@@ -46,11 +46,11 @@ if TYPE_CHECKING:
     from wordstill.vectors import WordVectors
 
 PERMUTATIONS = 100_000
-"""As many are drawn where there are more; where there are fewer, each is made once and the p-value is exact."""
+"""Maximum number; if there are no more, each is made once and the p-value is exact."""
 LEAST = 4
-"""Words of each list that is permuted; with fewer there is neither a p-value nor an interval."""
+"""Minimum words in each permuted list; with fewer there is neither a p-value nor an interval."""
 ROUNDING = 1e-9
-"""Of a value that a permutation must reach: sums in another order differ in their last digits."""
+"""Tolerance in comparisons with permutations, because sums in another order differ in their last digits."""
 
 
 @dataclass(frozen=True)
@@ -67,26 +67,26 @@ class Association:
     text: Estimate | None = None
     """The effect in another text of the same size; None unless every word has rows by fold."""
     folds: int = 0
-    """Of documents, in the table."""
+    """Folds of documents of the table."""
     p_value: float | None = None
     p_holm: float | None = None
-    """The p-value that allows for all tests of the table in the same run (Holm 1979)."""
+    """P-value corrected for all tests of the table in the same run (Holm 1979)."""
     permutations: int = 0
     exact: bool = False
     """Whether every permutation was made."""
     two_sided: bool = False
     published: float | None = None
     sizes: Mapping[str, tuple[int, int]] = field(default_factory=dict)
-    """By list: words that were used, and words in the list."""
+    """By list: number of words used, and of words in the list."""
     missing: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """By list: words without a vector, and words that are the same row of the table as an earlier one."""
+    """By list: words without a vector, and words with the same row as an earlier one."""
     words: Mapping[str, float] = field(default_factory=dict)
-    """What each target word adds: s(w), its own effect size for ``sc-weat``, or its distance or cosine."""
+    """The score of each target word: s(w), its own effect size for ``sc-weat``, or its distance or cosine."""
     problem: str | None = None
     """Why there is no effect, or no interval and no p-value."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data, ready for JSON."""
+        """The result as plain data for JSON."""
         plain = dict(self.__dict__)
         plain["interval"] = None if self.interval is None else list(self.interval)
         plain["text"] = None if self.text is None else asdict(self.text)
@@ -106,16 +106,16 @@ def associations(
 ) -> list[Association]:
     """Run tests on tables.
 
-    Words are looked up as written, then in lower case. Statistics but ``weat`` give a result for each list of targets.
+    Words are looked up as written, then in lower case. All statistics but ``weat`` give a result for each list of
+    targets.
 
     Args:
-        tables: By name.
+        tables: Tables by name.
         tests: See `published_tests` and `read_tests`.
-        statistic: A name of `STATISTICS`.
-        two_sided: Whether the p-value counts permutations that are as far from 0 on either side; by default,
-            as in the paper, those that are at least as large.
-        permutations: Maximum number; if there are fewer, all are tried and the p-value is exact.
-        seed: Of the permutations and the bootstrap.
+        statistic: A name in `STATISTICS`.
+        two_sided: Whether the p-value is two-sided; by default it is one-sided, as in the paper.
+        permutations: Maximum number; if there are no more, each is made once and the p-value is exact.
+        seed: Seed of the permutations and the bootstrap.
     """
     if statistic not in STATISTICS:
         raise unknown_name("statistic", statistic, STATISTICS)
@@ -136,7 +136,7 @@ def associations(
 
 
 def _adjusted(found: Sequence[Association]) -> list[Association]:
-    """The same results with p-values that allow for the number of tests of each table."""
+    """The same results with p-values corrected for the number of tests on each table."""
     adjusted = list(found)
     for name in {one.table for one in found}:
         places = [place for place, one in enumerate(found) if one.table == name and one.p_value is not None]
@@ -146,7 +146,7 @@ def _adjusted(found: Sequence[Association]) -> list[Association]:
 
 
 class _Counts(NamedTuple):
-    """How often each word counts, (draws or 1, words): of the targets in X and Y, of the attributes in A and B."""
+    """Weights of words, (draws or 1, words): of targets in X and Y, and of attributes in A and B."""
 
     x: Floats
     y: Floats
@@ -157,23 +157,23 @@ class _Counts(NamedTuple):
 @dataclass(frozen=True, eq=False)
 class _Cosines:
     cross: Floats
-    """Targets and attributes, (targets, attributes)."""
+    """Between targets and attributes, (targets, attributes)."""
     inner: Floats
-    """Attributes among themselves, (attributes, attributes)."""
+    """Between attributes, (attributes, attributes)."""
 
 
 @dataclass(frozen=True)
 class Statistic:
-    """A statistic of an association."""
+    """An association statistic."""
 
     targets: int
-    """Lists of targets that it compares."""
+    """Number of lists of targets."""
     least: int
-    """Words of each list that is permuted; 1 is enough for a distance, not for a deviation."""
+    """Minimum words in each permuted list: 1 is enough for a distance, not for a deviation."""
     value: Callable[[_Cosines, _Counts], Floats]
     """(draws,)"""
     words: Callable[[_Cosines, _Counts], Floats]
-    """What each target word adds, (targets,)."""
+    """The score of each target word, (targets,)."""
 
 
 def _shares(counts: Floats) -> Floats:
@@ -182,7 +182,7 @@ def _shares(counts: Floats) -> Floats:
 
 
 def _contrast(scores: Floats, first: Floats, second: Floats) -> Floats:
-    """(Mean of the first - mean of the second) / deviation of both, (draws,); NaN where all scores are equal."""
+    """(Mean of the first - mean of the second) / deviation of both, (draws,); NaN if all scores are equal."""
     both = first + second
     total = both.sum(axis=1, keepdims=True)
     mean = (both * scores).sum(axis=1, keepdims=True) / total
@@ -250,7 +250,7 @@ STATISTICS: Mapping[str, Statistic] = {
 
 @dataclass(frozen=True, eq=False)
 class _Known:
-    """The words of a list that a table has."""
+    """The words of a list with their rows in a table."""
 
     words: tuple[str, ...]
     rows: tuple[int, ...]
@@ -317,7 +317,7 @@ def _tested(
 def _over_texts(
     table: WordVectors, known: Sequence[_Known], statistic: Statistic, counts: _Counts, effect: float
 ) -> Estimate | None:
-    """The effect in another text of the same size; None where words or folds do not say."""
+    """The effect in another text of the same size; None without enough folds, or if a word has no rows by fold."""
     rows = [row for part in known for row in part.rows]
     if table.folds is None or len(table.folds) < LEAST_FOLDS or any(row not in table.folds for row in rows):
         return None
@@ -325,7 +325,7 @@ def _over_texts(
     first = counts.x.shape[1]
     effects = []
     for drawn in resampler.rows(leave_one_out(len(resampler))):
-        # A text in which a word does not occur is tested without it.
+        # Words that do not occur in a resample are left out there.
         there = np.isfinite(drawn).all(axis=1).astype(np.float64)
         units = unit(np.nan_to_num(drawn))
         cosines = _Cosines(units[:first] @ units[first:].T, units[first:] @ units[first:].T)
@@ -337,7 +337,7 @@ def _over_texts(
 
 
 def difference(before: Association, after: Association) -> Estimate | None:
-    """How much larger an effect is in a second group of documents, with its interval over texts; None without one."""
+    """How much larger an effect is in a second group of documents, with its interval over texts, if there is one."""
     if before.text is None or after.text is None:
         return None
     error = math.hypot(before.text.error, after.text.error)
@@ -345,7 +345,7 @@ def difference(before: Association, after: Association) -> Estimate | None:
 
 
 def _too_few(lists: Sequence[WordList], known: Sequence[_Known], statistic: Statistic, least: int) -> str | None:
-    """Which list has too few words with vectors: less than ``least`` if it is permuted, none otherwise."""
+    """Describes a list with too few words with vectors: fewer than ``least`` if it is permuted, else none."""
     for number, (chosen, part) in enumerate(zip(lists, known)):
         permuted = (number < len(lists) - 2) == (statistic.targets == 2)
         needed = least if permuted else 1
@@ -363,7 +363,7 @@ def _members(first: int, second: int) -> tuple[Floats, Floats]:
 
 
 def _resampled(sizes: tuple[int, int, int, int], random: np.random.Generator) -> _Counts:
-    """Words of each list drawn with replacement."""
+    """Bootstrap weights: words of each list drawn with replacement."""
 
     def drawn(first: int, second: int) -> Iterator[Floats]:
         for before, size, after in ((0, first, second), (first, second, 0)):
@@ -384,7 +384,7 @@ def _permuted(
     most: int,
     random: np.random.Generator,
 ) -> tuple[float, int, bool]:
-    """The p-value, the permutations that were made, and whether they are all there are."""
+    """The p-value, the number of permutations made, and whether these are all."""
     moved = counts.x if statistic.targets == 2 else counts.a
     reached = made = 0
     size = moved.shape[1], int(moved.sum())

@@ -1,4 +1,4 @@
-"""Change of meaning between groups of a text: how far words moved, how sure it is, and where to."""
+"""Semantic change between groups of a text: how far words moved, with intervals and p-values, and where to."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from wordstill.vectors.search import unit
 
 PERMUTATIONS = 9_999
 LEAST_COUNT = 10
-"""Occurrences that a word needs in each group."""
+"""Minimum occurrences of a word in each group."""
 LEAST_FOLDS = 4
-"""Folds in which it must occur in each group."""
+"""Minimum folds of each group in which it occurs."""
 GROUP_FOLDS = 5
-"""Folds that a group needs for a claim."""
+"""Minimum folds of a group for p-values."""
 WORDS_AT_ONCE = 64
 UNEQUAL = 1.5
-"""How many times as large the folds of one group may be, on average, as those of the other."""
+"""Maximum ratio between the mean fold sizes of the groups for p-values."""
 NEIGHBORS = 100
-"""Nearest words in either group that are compared."""
+"""Nearest words in either group to compare."""
 NO_DIRECTION = "no stable direction in one of the groups: its uses have too little in common."
 
 
@@ -44,13 +44,13 @@ class Moved:
     word: str
     counts: tuple[int, int]
     distance: Estimate
-    """One minus the cosine of its rows in both groups, without what chance adds to it; 0 is no change."""
+    """One minus the cosine of its rows in both groups, corrected for sampling noise; 0 is no change."""
     pairwise: Estimate
-    """How much farther apart two of its uses are, on average, if they are of different groups; 0 is no change."""
+    """How much farther apart two of its uses are, on average, if they are in different groups; 0 is no change."""
     p: float | None
-    """Of the hypothesis that its documents could be exchanged between the groups; None with too few folds."""
+    """P-value of the hypothesis that documents are exchangeable between the groups; None with too few folds."""
     q: float | None
-    """False discovery rate: if all words with so small a p are called changed, this share of them is not."""
+    """False discovery rate among words with at most this p."""
 
     def by(self, measure: Measure) -> Estimate:
         """One of the two measures."""
@@ -64,18 +64,18 @@ class Change:
     groups: tuple[str, str]
     words: list[Moved]
     too_rare: int
-    """Words with rows by fold that occur too seldom in either group."""
+    """Words with rows by fold that are too rare in either group."""
     unstable: int
-    """Words whose uses have too little in common for a direction in either group."""
+    """Words without a stable direction in one of the groups."""
     permutations: int
-    """Made of the folds; 0 if none could be."""
+    """Number of permutations of folds; 0 if there is no test."""
     exact: bool
-    """Whether these are all there are."""
+    """Whether these are all permutations."""
     folds: tuple[int, int]
     reason: str | None = None
     """Why there are no p-values."""
     left_out: Mapping[str, str] = field(default_factory=dict)
-    """Why words that were asked for are not compared."""
+    """Requested words that are not compared, with the reason."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ class TimePoint:
     group: str
     count: int
     distance: Estimate | None
-    """From the first group; None where the word occurs too seldom."""
+    """Distance from the first group; None if the word is too rare."""
 
 
 def change(
@@ -105,29 +105,30 @@ def change(
 
     .. math:: d = 1 - \frac{a \cdot b}{\sqrt{|a|^2_\ast\, |b|^2_\ast}}
 
-    where :math:`|a|^2_\ast` is the mean product of rows of two *different* folds, so that the chance in a rare
-    word's row, which makes it longer and every plain distance larger, cancels: d is around 0 for a word that did
-    not change, however rare. The second measure is how much farther apart two uses x, y of the word are on average
-    if they are of different groups (average pairwise distance, without that inside the groups):
+    where :math:`|a|^2_\ast` is the mean dot product of rows of two *different* folds. This removes the sampling noise
+    that makes rows of rare words longer and plain distances larger: d is around 0 for a word that did not change,
+    however rare. The second measure is how much farther apart two uses x, y of the word are on average if they are in
+    different groups (average pairwise distance minus that within the groups):
 
     .. math:: \frac{|a|^2_\ast + |b|^2_\ast - 2\, a \cdot b}{E|x|^2 + E|y|^2}
 
-    It weighs a move by how much the word's uses differ anyway. Intervals are by jackknife over the folds.
+    It scales a move by how much the word's uses vary anyway. Intervals are by jackknife over the folds.
 
-    The p-value permutes folds of documents between the groups; the statistic is the sum of squares between the
-    groups, :math:`\frac{n_a n_b}{n_a + n_b} |a - b|^2` (Anderson 2001). If documents are exchangeable between the
-    groups, and folds equally large, it is exact. q is by Benjamini and Hochberg (1995) over all words compared.
+    The p-value is from permutations of folds of documents between the groups; the statistic is the sum of squares
+    between the groups, :math:`\frac{n_a n_b}{n_a + n_b} |a - b|^2` (Anderson 2001). It is exact if documents are
+    exchangeable between the groups and folds have the same size. q is by Benjamini and Hochberg (1995) over all words
+    compared.
 
     Args:
         vectors: A table with folds in both groups.
         before: Name of the first group.
-        after: Name of the second one.
-        words: Only these; None takes all that occur often enough. Those that cannot be compared are left out, and
-            are an error only if there is nothing else.
+        after: Name of the second group.
+        words: Only these; None takes all that occur often enough. Words that cannot be compared are skipped; it is an
+            error only if none can be.
         least: Minimum occurrences of a word in each group.
-        by: The measure that words are ranked by.
-        permutations: Maximum number; if there are fewer, each is tried once.
-        seed: Of the permutations.
+        by: The measure to rank words by.
+        permutations: Maximum number; if there are no more, each is made once.
+        seed: Seed of the permutations.
     """
     if words is not None and not words:
         raise UsageError(
@@ -163,7 +164,7 @@ def change(
 
 
 def timeline(vectors: WordVectors, word: str, *, seed: int = 0) -> list[TimePoint]:
-    """How far a word is from the first group in each later one."""
+    """A word's distance from the first group in each later group."""
     folds = with_folds(vectors)
     row = vectors.index(word)
     counts, _ = folds.of_word(row)
@@ -183,7 +184,7 @@ def timeline(vectors: WordVectors, word: str, *, seed: int = 0) -> list[TimePoin
 
 
 def neighbors_in(vectors: WordVectors, word: str, group: str, topn: int = 10) -> Scored:
-    """The words of the whole table that are nearest to a word as it is used in a group."""
+    """The words of the table that are nearest to a word's row in a group."""
     query = group_row(vectors, word, group)
     own = vectors.index(word)
     found = vectors.neighbors(query[None].astype(np.float32), topn + 1)[0]
@@ -191,7 +192,7 @@ def neighbors_in(vectors: WordVectors, word: str, group: str, topn: int = 10) ->
 
 
 def nearer_in(vectors: WordVectors, word: str, before: str, after: str, topn: int = 10) -> tuple[Scored, Scored]:
-    """Neighbors of a word in either group that are nearer to it there than in the other one, the most so first."""
+    """Neighbors of a word in either group that are nearer to it there than in the other, largest difference first."""
     own = vectors.index(word)
     units = unit(np.stack([group_row(vectors, word, group) for group in (before, after)]))
     found = vectors.neighbors(units.astype(np.float32), NEIGHBORS)
@@ -223,7 +224,7 @@ def _often(counts: NDArray[np.int64], least: int) -> bool:
 def _compared(
     vectors: WordVectors, folds: Folds, pair: tuple[int, int], words: Sequence[str] | None, least: int
 ) -> tuple[list[int], int, dict[str, str]]:
-    """Rows of the table that are compared, how many are too rare, and why words that were asked for are left out."""
+    """Table rows to compare, the number of words that are too rare, and why requested words are left out."""
     tracked, counts = folds.counts_by_group()
     occupied = np.zeros_like(counts)
     np.add.at(occupied, (np.searchsorted(tracked, folds.words), folds.group_of_fold[folds.folds]), 1)
@@ -286,7 +287,7 @@ def _compare(
     labels: NDArray[np.bool_],
     exact: bool = False,
 ) -> list[Moved]:
-    """Distances, intervals and p-values of some words."""
+    """Distances, intervals and p-values of words."""
     groups = GroupDistances.of(folds, rows, chosen, first)
     values, errors = groups.estimates(labels)
     p = groups.p_values(labels, exact=exact).tolist() if len(labels) else [None] * len(rows)

@@ -1,4 +1,4 @@
-"""Clusters of a word's uses: split in two again and again, as long as one half of the uses predicts the other."""
+"""Clusters of a word's uses by repeated bisection, as long as the prediction strength of the split is high enough."""
 
 from __future__ import annotations
 
@@ -13,30 +13,30 @@ Mask = NDArray[np.bool_]
 Ints = NDArray[np.int64]
 
 SPLITS = 10
-"""Random halvings over which the prediction strength is averaged."""
+"""Random halvings over which prediction strength is averaged."""
 MOST_STEPS = 30
 NEEDED = 4
-"""A cluster is only split if it has so many times the points that the smallest cluster may have."""
+"""Minimum size of a cluster that is split, as a multiple of the minimum cluster size."""
 
 
 class Clusters(NamedTuple):
-    """A division of points."""
+    """A clustering of points."""
 
     members: list[Ints]
-    """Numbers of the points of each cluster, the largest cluster first."""
+    """Indices of the points of each cluster, the largest cluster first."""
     strength: float
-    """Prediction strength of the first split, whether it was made or not."""
+    """Prediction strength of the first split, whether or not it was made."""
 
 
 def divide(points: NDArray[np.float32], strength: float, least: int, most: int, seed: int = 0) -> Clusters:
-    """Split points [n, dim] in two while that is predictable; the largest cluster is tried first.
+    """Bisect clusters of points [n, dim], the largest first, while splits are predictable.
 
     Args:
-        points: What is clustered, by Euclidean distance; of unit length, by cosine.
-        strength: `prediction_strength` from which on a split is made.
-        least: Fewest points of a cluster; one with less than four times as many is not split.
-        most: Most clusters.
-        seed: Of the halvings.
+        points: The points. Distances are Euclidean; for unit vectors, this is clustering by cosine.
+        strength: Minimum `prediction_strength` of a split.
+        least: Minimum points in a cluster; clusters of fewer than four times as many are not split.
+        most: Maximum number of clusters.
+        seed: Seed of the halvings.
     """
     products = points.astype(np.float64) @ points.T.astype(np.float64)
     waiting, first = [np.arange(len(points))], 0.0
@@ -60,14 +60,14 @@ def divide(points: NDArray[np.float32], strength: float, least: int, most: int, 
 def prediction_strength(products: Floats, seed: int = 0, splits: int = SPLITS) -> float:
     """How well two clusters of one half of the points predict those of the other, from 0 to 1.
 
-    Each half is clustered by itself. Of the pairs of points that one half puts together, the strength is the
-    share that the clusters of the other half put together as well, of its worse cluster, averaged over halvings
+    Each half is clustered by itself. For each cluster of one half, this is the share of its pairs of points that the
+    clusters of the other half put together too. The minimum over the two clusters is averaged over halvings
     (Tibshirani & Walther 2005, "Cluster Validation by Prediction Strength"). About 0.5 is chance.
 
     Args:
         products: Inner products of the points [n, n].
-        seed: Of the halvings.
-        splits: Halvings.
+        seed: Seed of the halvings.
+        splits: Number of halvings.
     """
     size = len(products) // 2
     if size < 2:
@@ -86,7 +86,7 @@ def prediction_strength(products: Floats, seed: int = 0, splits: int = SPLITS) -
 def two_means(products: Floats) -> Mask:
     """[batch, n] whether each point is in the first of two clusters, given inner products [batch, n, n].
 
-    2-means from the sign of the first principal component; all points in one cluster where it ends so.
+    2-means, initialized with the sign of the first principal component. One cluster may end up empty.
     """
     mean = products.mean(axis=1, keepdims=True)
     centered = products - mean - mean.transpose(0, 2, 1) + mean.mean(axis=2, keepdims=True)
@@ -103,7 +103,7 @@ def two_means(products: Floats) -> Mask:
 
 
 def _distances(cross: Floats, inner: Floats, members: Mask) -> Floats:
-    """[batch, m] squared distances to the mean of the members [batch, n], but for each point's own length."""
+    """[batch, m] squared distances to the mean of the members [batch, n], less each point's own squared length."""
     weights = members / np.maximum(members.sum(axis=1, keepdims=True), 1)
     own = np.einsum("bi,bij,bj->b", weights, inner, weights)
     distances: Floats = own[:, None] - 2 * np.einsum("bmi,bi->bm", cross, weights)
@@ -118,7 +118,7 @@ def _nearer(products: Floats, train: Ints, test: Ints, labels: Mask) -> Mask:
 
 
 def _agreement(labels: Mask, predicted: Mask) -> Floats:
-    """[batch] share of pairs of a cluster that are predicted to be together, of the worse of two clusters."""
+    """[batch] share of pairs in a cluster that are predicted to be together, the minimum over both clusters."""
     shares = []
     for members in (labels, ~labels):
         size, together = members.sum(axis=1), (members & predicted).sum(axis=1)

@@ -1,4 +1,4 @@
-"""The sentences behind a word: its occurrences in a prepared text, and those of two words that are most alike."""
+"""Concordance: occurrences of a word in a prepared text, and the most similar occurrences of two words."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from wordstill.vectors.table import WordVectors
 Numbers = NDArray[np.int64]
 
 LONGEST = 400
-"""Characters of a sentence that are shown; the rest is cut on both sides of the word."""
+"""Maximum characters of context; longer contexts are cut on either side of the word."""
 COMPARED = 400
-"""Occurrences of each word that are compared for a pair."""
+"""Maximum occurrences of each word to compare."""
 SMOOTHING = 1e-3
 
 
 @dataclass(frozen=True)
 class Line:
-    """One occurrence: the text before the word, the word as it stands there, and the text after it."""
+    """One occurrence: the text before the word, the word as written there, and the text after it."""
 
     sentence: int
-    """Number of the sentence in the text."""
+    """Index of the sentence in the text."""
     before: str
     word: str
     after: str
@@ -39,12 +39,12 @@ class Line:
 
 @dataclass(frozen=True)
 class LinePair:
-    """An occurrence of each of two words, and how alike they are."""
+    """An occurrence of each of two words, and their similarity."""
 
     first: Line
     second: Line
     likeness: float
-    """Cosine of the teacher's states of the two, or of their sentences' means of word vectors without them."""
+    """Cosine of the teacher's states of both, or of the mean word vectors of their sentences without the two words."""
 
 
 class Concordance:
@@ -52,7 +52,7 @@ class Concordance:
 
     Args:
         corpus: The text.
-        vectors: The table; its words are looked for in lower case if the table was made so.
+        vectors: The table. Case is ignored if its words are lowercased.
     """
 
     def __init__(self, corpus: Corpus, vectors: WordVectors) -> None:
@@ -67,7 +67,7 @@ class Concordance:
         return len(self._occurrences(word))
 
     def lines(self, word: str, limit: int, offset: int = 0) -> list[Line]:
-        """Occurrences spread evenly over the text, ``limit`` at a time; a later offset gives others."""
+        """Occurrences spread evenly over the text, ``limit`` at a time; ``offset`` is the page."""
         found = self._occurrences(word)
         return [self._line(place, word) for place in _spread(found, limit, offset).tolist()]
 
@@ -79,7 +79,7 @@ class Concordance:
         return [self._line(place, first) for place in _spread(both, limit, 0).tolist()]
 
     def alike(self, first: str, second: str, limit: int) -> list[LinePair]:
-        """Pairs of occurrences whose sentences are most alike but for the two words, each used once."""
+        """Pairs of occurrences whose sentences are most similar apart from the two words; each is in one pair only."""
         places = [_spread(self._occurrences(word), COMPARED, 0) for word in (first, second)]
         if not all(len(some) for some in places):
             return []
@@ -99,7 +99,7 @@ class Concordance:
         return kept if same else None
 
     def alike_by_states(self, first: str, second: str, limit: int) -> list[LinePair] | None:
-        """Pairs of occurrences whose states are nearest, each used once; None where no states were kept."""
+        """Pairs of occurrences with the nearest states, each in one pair only; None if no states were kept."""
         kept = self.states
         if kept is None or first not in kept or second not in kept:
             return None
@@ -113,7 +113,7 @@ class Concordance:
     def towards(
         self, word: str, direction: NDArray[np.floating], paragraphs: NDArray[np.bool_], limit: int
     ) -> list[Line]:
-        """Occurrences whose sentences, without the word, point most towards a direction, in some paragraphs [P]."""
+        """Occurrences in some paragraphs [P] whose sentences, without the word, score highest along a direction."""
         places = self._occurrences(word)
         inside = self.corpus.paragraphs_of(self._sentence_of(places))
         places = _spread(places[paragraphs[inside]], COMPARED, 0)
@@ -122,14 +122,14 @@ class Concordance:
         found: dict[str, Line] = {}
         for number in np.argsort(-(means @ direction.astype(np.float32)), kind="stable").tolist():
             line = self._line(int(places[first[number]]), word)
-            # A text may say the same twice.
+            # The same sentence may occur twice.
             found.setdefault(f"{line.before}{line.word}{line.after}", line)
             if len(found) >= limit:
                 break
         return list(found.values())
 
     def totals(self) -> Numbers:
-        """[words] how often each word of the table occurs."""
+        """[words] count of each word of the table."""
         known = self._slot_ids >= 0
         counts = self.corpus.forms.counts[self._slot_forms[known]]
         totals = np.bincount(self._slot_ids[known], counts, len(self.vectors))
@@ -162,7 +162,7 @@ class Concordance:
 
     @cached_property
     def _slot_ids(self) -> NDArray[np.int32]:
-        """[N] for every word of every form the row of the table, or -1."""
+        """[N] the table row of every word of every form, or -1."""
         return self._vocabulary.word_ids(self.corpus)
 
     @cached_property
@@ -175,7 +175,7 @@ class Concordance:
         return word_frequencies(self.vectors)
 
     def _occurrences(self, word: str) -> Numbers:
-        """Positions in the text, in reading order, of the forms that hold the word or begin the phrase."""
+        """Positions in the text, ascending, of the forms that contain the word or the first word of the phrase."""
         parts = words_of(word, WordSegmenter()) if " " in word else [word]
         places: Numbers | None = None
         for number, part in enumerate(parts):
@@ -208,14 +208,14 @@ class Concordance:
         return Line(sentence, _end(before + left), inner, _beginning(right + after))
 
     def _use_line(self, uses: WordUses, number: int) -> Line:
-        """An occurrence by its sentence and the number of its word there."""
+        """A kept occurrence as a line."""
         sentence, first = int(uses.sentences[number]), int(uses.positions[number])
         text, spans = self._slots_of_sentence(sentence)
         start, end = spans[first][1], spans[first + int(uses.sizes[number]) - 1][2]
         return Line(sentence, _end(text[:start]), text[start:end], _beginning(text[end:]))
 
     def _sentence_means(self, sentences: Numbers, without: Sequence[int]) -> NDArray[np.float32]:
-        """Unit means of the word vectors of sentences, rare words weighing more; (sentences, dim)."""
+        """Normalized SIF-weighted means of the word vectors of sentences, (sentences, dim)."""
         means = np.zeros((len(sentences), self.vectors.dim), dtype=np.float32)
         for number, sentence in enumerate(sentences.tolist()):
             rows, _ = self.words_between(sentence, sentence + 1)
@@ -237,7 +237,7 @@ def _key_rule(vectors: WordVectors) -> KeyRule:
 def _best_pairs(
     likeness: NDArray[np.float32], first: Numbers, second: Numbers, limit: int
 ) -> Iterator[tuple[int, int, float]]:
-    """Rows and columns of the largest positive numbers, each used once and none from the same sentence twice."""
+    """Rows and columns of the largest positive numbers, each used once; pairs within one sentence are excluded."""
     likeness[first[:, None] == second[None, :]] = -np.inf
     for _ in range(min(limit, *likeness.shape)):
         row, column = (int(place) for place in np.unravel_index(int(likeness.argmax()), likeness.shape))
@@ -249,14 +249,14 @@ def _best_pairs(
 
 
 def _spread(places: Numbers, limit: int, offset: int) -> Numbers:
-    """At most ``limit`` of the places, evenly spread; the next offset takes the ones beside them."""
+    """At most ``limit`` places, evenly spread; the next offset takes the next place after each."""
     pages = max(1, -(-len(places) // max(1, limit)))
     chosen: Numbers = places[offset::pages][:limit] if offset < pages else places[:0]
     return chosen
 
 
 def _inside(shown: str, word: str, key: KeyRule) -> tuple[str, str, str]:
-    """The word inside the forms that hold it, with what stands before and after it there."""
+    """The word within the forms that contain it, and the characters before and after it there."""
     where = shown.lower().find(word.lower()) if key == "lower" else shown.find(word)
     if where < 0 or len(shown.lower()) != len(shown):
         bare = shown.lstrip(" ")

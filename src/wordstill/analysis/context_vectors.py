@@ -1,10 +1,9 @@
-"""A word's vector in each document, for regressions on their fields: à la carte from any table, or by folds.
+"""A word's vector in each document, for regressions on document fields: à la carte from any table, or by folds.
 
-À la carte (Khodak et al. 2018) it is the mean vector of the words around it, mapped to where words lie: a context mean
-u lies elsewhere than the vector v of the word in the middle, but a linear map A takes one to the other, v ≈ A u. A is
-fitted once, by regression over all words of the documents, each with the logarithm of its count as weight, and then
-applied to single documents. Any table will do, without a teacher. A table that was distilled with folds has the
-teacher's own reading of the word in each fold of documents of a group.
+À la carte (Khodak et al. 2018), the vector is the mean u of the word vectors around the word, mapped linearly to the
+space of word vectors, v ≈ A u. A is fitted once, by regression over all words of the documents, weighted by the
+logarithm of their counts, and then applied to single documents. This works with any table and needs no teacher. A table
+that was distilled with folds instead has a vector from the teacher for each fold of a group's documents.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ WINDOW = 6
 GROUP = "group"
 Unit = Literal["fold", "group"]
 RIDGE = 1e-3
-"""Of the map, as a share of the mean variance of the contexts."""
+"""Ridge penalty of the map, as a fraction of the mean variance of the contexts."""
 
 
 class Document(NamedTuple):
@@ -48,14 +47,14 @@ class Document(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class WordInDocuments:
-    """The documents, or folds or groups of documents, that have a word."""
+    """The documents, or folds or groups of documents, in which a word occurs."""
 
     documents: tuple[int, ...]
-    """Their numbers."""
+    """Their indices."""
     vectors: Floats
     """(documents, dim)"""
     counts: NDArray[np.int64]
-    """Uses in each."""
+    """Occurrences in each."""
 
 
 def read_documents(path: Path, text: str = "text") -> list[Document]:
@@ -86,14 +85,14 @@ def read_group_fields(path: Path) -> dict[str, Mapping[str, Any]]:
 def word_in_folds(
     table: WordVectors, word: str, fields: Mapping[str, Mapping[str, Any]] | None = None, *, unit: Unit = "fold"
 ) -> tuple[WordInDocuments, list[Mapping[str, Any]]]:
-    """A word's vector in each fold of a table that has it, or in each group, and the fields of all of them.
+    """A word's vector in each fold or group in which it occurs, and the fields of all folds or groups.
 
     Args:
-        table: Distilled with folds.
-        word: Whose rows by fold were kept.
-        fields: Of the groups by name; None gives each the field ``group``, the name of its group.
-        unit: What counts as independent. ``fold`` asks whether documents could be exchanged between groups; ``group``
-            is right for a field that belongs to whole groups, such as a speaker's party.
+        table: A table with folds.
+        word: A word with rows by fold.
+        fields: Fields of the groups by name; None gives each the field ``group``, with its name.
+        unit: The unit of observation. With ``fold``, documents are assumed to be exchangeable between groups; ``group``
+            is right for a field of whole groups, such as a speaker's party.
     """
     if unit not in get_args(Unit):
         raise unknown_name("unit", unit, get_args(Unit))
@@ -117,13 +116,13 @@ def word_in_folds(
 
 
 def word_in_documents(table: WordVectors, texts: Sequence[str], word: str, *, window: int = WINDOW) -> WordInDocuments:
-    """A word's vector in each text that has it.
+    """A word's vector in each text in which it occurs.
 
     Args:
-        table: Words of the texts are looked up as written, then in lower case; entries of several words are found.
-        texts: All of them, for the map is fitted on all words in them.
-        word: In the table.
-        window: Words on either side that are its context.
+        table: Words of the texts are looked up as written, then in lower case; phrases of the table are found too.
+        texts: All texts, because the map is fitted on all their words.
+        word: A word of the table.
+        window: Words of context on either side.
     """
     if window < 1:
         raise UsageError(f"window must be 1 or more; got {window}.")
@@ -167,7 +166,7 @@ def _contexts(
 
 
 def _transform(contexts: Floats, vectors: Floats, counts: NDArray[np.int64]) -> Floats:
-    """The map from contexts to words, to be applied from the right, (dim, dim)."""
+    """The map from contexts to words, for multiplication from the right, (dim, dim)."""
     weighted = contexts * np.log1p(counts)[:, None]
     moment = weighted.T @ contexts
     ridge = RIDGE * np.trace(moment) / len(moment) * np.eye(len(moment))

@@ -1,16 +1,16 @@
-"""Embedding regression: how a word's vector depends on fields of the documents it stands in.
+"""Embedding regression: how a word's vector depends on fields of the documents in which it occurs.
 
-The rows are documents, or cells of documents with the same fields: a vector of the word in each, the mean over its
-uses, and how many uses that was. Weighted least squares gives one coefficient vector for each column of the design,
-B = (X' W X)^-1 X' W Y, and its length says how much the field moves the meaning (Rodriguez, Spirling and Stewart 2023,
-whose vectors are means of context vectors; any vectors of one space will do).
+Observations are documents, or folds or groups of documents with the same fields. Each has the mean vector of the word's
+uses, weighted by their number. Weighted least squares gives a coefficient vector for each column of the design,
+B = (X' W X)^-1 X' W Y, whose length measures how much the field changes the meaning (Rodriguez, Spirling and Stewart
+2023, with means of context vectors; any vectors in the same space will do).
 
-Lengths are biased upwards, as any length of a noisy vector is. The jackknife over rows corrects that: of the squared
-length θ it takes n θ - (n - 1) mean θ(-i), where θ(-i) leaves row i out; leverages give every θ(-i) without a second
-regression. The standard error is the jackknife's too.
+Noise makes these lengths too large. The jackknife over rows corrects the squared length θ to n θ - (n - 1) mean θ(-i),
+where θ(-i) is computed without row i, using leverages instead of another regression. Standard errors are from the
+jackknife too.
 
-The p-value permutes over the rows what is left of a column after the others were fitted to it (O'Gorman 2005). Each row
-keeps its vector and its weight, so rows may differ in how much they vary: for a single column the test is exact.
+The p-value permutes the residuals of a column given the others over the rows (O'Gorman 2005). Each row keeps its vector
+and weight, so variances may differ between rows; for a single column the test is exact.
 """
 
 from __future__ import annotations
@@ -38,29 +38,29 @@ FULL_LEVERAGE = 1 - 1e-9
 
 @dataclass(frozen=True, eq=False)
 class Design:
-    """A matrix of fields, one row for each document that has all of them."""
+    """A design matrix, with a row for each document that has all fields."""
 
     names: tuple[str, ...]
-    """Of the columns: ``intercept``, ``year`` for a number, ``party=Labour`` for a level of a category."""
+    """Names of columns: ``intercept``, ``year`` for a number, ``party=Labour`` for a level of a category."""
     matrix: Floats
     """(rows, columns)"""
     kept: tuple[int, ...]
-    """Which of the given documents the rows are; the others lack a field."""
+    """Indices of the rows' documents; the others lack a field."""
     references: Mapping[str, str] = field(default_factory=dict)
-    """By category: the level that the others are compared with."""
+    """The reference level of each category."""
 
 
 @dataclass(frozen=True, eq=False)
 class Coefficient:
-    """How much one column moves the vector."""
+    """The effect of a column on the vector."""
 
     name: str
     norm: float
-    """Length of the coefficient, corrected for bias; 0 where noise alone would be as long."""
+    """Bias-corrected length of the coefficient; 0 if the correction exceeds it."""
     plain_norm: float
     """Length without the correction."""
     interval: Interval
-    """95 %, of the corrected length."""
+    """95 % interval of the corrected length."""
     p_value: float
     vector: Floats = field(repr=False)
 
@@ -71,14 +71,14 @@ class EmbeddingRegression:
 
     design: Design
     coefficients: tuple[Coefficient, ...]
-    """Of every column but the intercept."""
+    """Coefficients of all columns but the intercept."""
     intercept: Floats = field(repr=False)
     rows: int
     uses: float
     """Sum of the weights."""
 
     def predict(self, values: Mapping[str, Any]) -> Floats:
-        """The vector for given fields; columns are named as in the design, absent ones count as 0."""
+        """The predicted vector for values of columns, by name; missing columns are 0."""
         for name in values:
             if name not in self.design.names:
                 raise UsageError(f"There is no column {name!r}. Columns: {', '.join(self.design.names)}.")
@@ -88,11 +88,11 @@ class EmbeddingRegression:
 
 
 def make_design(documents: Sequence[Mapping[str, Any]], fields: Sequence[str]) -> Design:
-    """The design of some fields: a number is a column, a category a column for each level but its first.
+    """The design matrix of some fields: a column for a number, and for each level of a category but the first.
 
     Args:
-        documents: The fields of each, by name. A field is a number where every value is.
-        fields: Which to use.
+        documents: Fields of each document by name. A field counts as a number if all its values are numbers.
+        fields: Names of the fields to use.
     """
     if not fields:
         raise UsageError("No field was named. Name at least one to regress on.")
@@ -132,11 +132,11 @@ def embedding_regression(
     """Regress vectors on a design.
 
     Args:
-        vectors: The word in each row of the design, (rows, dim).
+        vectors: The word's vector for each row of the design, (rows, dim).
         design: See `make_design`.
-        counts: Uses in each row, above 0: the weights. None counts all rows the same.
-        permutations: For the p-values, (reached + 1) / (permutations + 1).
-        seed: Of the permutations.
+        counts: Weights: uses in each row, above 0. None weighs all rows the same.
+        permutations: Number of permutations; p-values are (reached + 1) / (permutations + 1).
+        seed: Seed of the permutations.
     """
     weights = np.ones(len(vectors)) if counts is None else np.asarray(counts, dtype=np.float64)
     fitted = _Fit.of(np.asarray(vectors, dtype=np.float64), design, weights)
@@ -162,7 +162,7 @@ class _Fit:
 
     @property
     def leverage(self) -> Floats:
-        """How much each row decides what is fitted to it, from 0 to 1, (rows,)."""
+        """Leverage of each row, from 0 to 1, (rows,)."""
         leverage: Floats = np.einsum("ij,ji->i", self.design, self.inverse)
         return leverage
 
@@ -190,7 +190,7 @@ class _Fit:
 
 
 def _refuse_lone_rows(fit: _Fit, design: Design) -> None:
-    """A row that alone decides a coefficient cannot be left out by the jackknife."""
+    """Raise if a row has full leverage, so that the jackknife cannot leave it out."""
     lone = int((fit.leverage >= FULL_LEVERAGE).sum())
     if not lone:
         return
@@ -221,7 +221,7 @@ def _coefficient(fit: _Fit, name: str, column: int, permutations: int, random: n
 
 
 def _jackknife(fit: _Fit, column: int, square: float) -> tuple[float, float]:
-    """The squared length of a coefficient without bias, and its standard error."""
+    """The bias-corrected squared length of a coefficient, and its standard error."""
     residuals = fit.vectors - fit.design @ fit.coefficients
     leverage = fit.leverage
     steps = residuals * (fit.inverse[column] / (1 - leverage))[:, None]
@@ -233,10 +233,10 @@ def _jackknife(fit: _Fit, column: int, square: float) -> tuple[float, float]:
 
 
 def _p_value(fit: _Fit, column: int, permutations: int, random: np.random.Generator) -> float:
-    """The share of permutations of a column's own part with at least as large a score.
+    """The share of permutations of the column's residuals whose score is at least as large.
 
-    With u the product of a row's own part of the column and what the other columns leave of its vector, the score is
-    |sum u|^2 / sum |u|^2: rows that vary more count as much above as below.
+    With u the product of a row's residual of the column and the residual of its vector given the other columns, the
+    score is |sum u|^2 / sum |u|^2, so that rows with a larger variance contribute to both sums.
     """
     others = np.delete(fit.design, column, axis=1)
     basis, _ = np.linalg.qr(others)
@@ -262,7 +262,7 @@ def _p_value(fit: _Fit, column: int, permutations: int, random: np.random.Genera
 
 
 def _text(value: Any) -> str | None:
-    """A field as text; None where there is none."""
+    """A field as text; None if it is missing."""
     if value is None or (isinstance(value, float) and math.isnan(value)) or isinstance(value, list | dict):
         return None
     text = str(value).strip()

@@ -1,9 +1,9 @@
-"""Word lists that grow: ranked candidates from seed words, accepted or rejected one by one.
+"""Word list expansion from seed words: ranked candidates are accepted or rejected one by one.
 
-``centroid`` ranks words by the cosine with the mean of the accepted words (seeds among them) less a part of the mean of
-the rejected ones (Rocchio 1971), ``maximum`` by the largest cosine with an accepted word less the same part of the
-largest with a rejected one: the first keeps to one topic, the second follows each seed. The decisions are a file of
-lines ``y``, ``n`` or ``?``, a tab and a word, which is all the state there is.
+``centroid`` ranks words by the cosine with the mean of the accepted words (including seeds) minus a fraction of the
+mean of the rejected ones (Rocchio 1971). ``maximum`` ranks by the largest cosine with an accepted word minus the same
+fraction of the largest with a rejected one. The first keeps to one topic, the second follows each seed. The only state
+is the file of decisions: lines of ``y``, ``n`` or ``?``, a tab and a word.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 Ranking = Literal["centroid", "maximum"]
 AWAY = 0.25
-"""How much refused words count, next to accepted ones."""
+"""Weight of rejected words, relative to accepted ones."""
 MARKS = {"y": True, "n": False, "?": None}
 HEAD = "# y, n or ?\tword\tscore\n"
 
@@ -39,26 +39,26 @@ class Candidate(NamedTuple):
     word: str
     score: float
     near: str
-    """The accepted word that is nearest to it."""
+    """The nearest accepted word."""
 
 
 class Decision(NamedTuple):
-    """What was decided about a word."""
+    """The decision on a word."""
 
     accepted: bool | None
-    """None where it is still open."""
+    """None if it is still open."""
     score: float | None = None
-    """When it was ranked."""
+    """Its score when it was ranked."""
 
 
 class Expansion:
-    """Seeds and decisions over a table, and the ranking that follows from them.
+    """Seeds and decisions on the words of a table, and the ranking of candidates.
 
     Args:
-        table: Words are looked up as written, then in lower case; at least one seed must be there.
+        table: Words are looked up as written, then in lower case; at least one seed must be in the table.
         seeds: Words to start from.
         ranking: ``centroid`` or ``maximum``.
-        decisions: Earlier ones, by word.
+        decisions: Earlier decisions, by word.
     """
 
     def __init__(
@@ -91,7 +91,7 @@ class Expansion:
         return tuple(dict.fromkeys((*self.seeds, *accepted)))
 
     def decide(self, word: str, accepted: bool, score: float | None = None) -> None:
-        """Accept or refuse a word; a later decision replaces an earlier one."""
+        """Accept or reject a word; a later decision replaces an earlier one."""
         before = self.decisions.pop(word, Decision(None))
         self.decisions[word] = Decision(accepted, score)
         if before.accepted is not None:
@@ -100,7 +100,7 @@ class Expansion:
             self._bring_near(side, self._rows([word]))
 
     def undo(self) -> str | None:
-        """Take the last decision back, and give its word; None if there is none."""
+        """Undo the last decision and return its word; None if there is none."""
         made = [word for word, decision in self.decisions.items() if decision.accepted is not None]
         if not made:
             return None
@@ -109,7 +109,7 @@ class Expansion:
         return made[-1]
 
     def candidates(self, topn: int = 20) -> list[Candidate]:
-        """The best-ranked words that are neither seeds nor decided."""
+        """The best-ranked words that are neither seeds nor decided on."""
         accepted, refused = self._sides()
         scores = self._by_centroid(accepted, refused) if self.ranking == "centroid" else self._by_maximum()
         scores[[*accepted, *refused]] = -np.inf
@@ -130,7 +130,7 @@ class Expansion:
         return [row for row in resolve("default").rows(words, self.table).tolist() if row != ABSENT]
 
     def _bring_near(self, side: NDArray[np.float32], rows: Sequence[int]) -> None:
-        """Raise the largest cosine of each word to that with these rows."""
+        """Update each word's largest cosine with those to these rows."""
         for row in rows:
             # One at a time: the last digits of a product depend on its shape, and a resumed run must rank the same.
             np.maximum(side, self.table.unit @ self.table.unit[row], out=side)
@@ -153,7 +153,7 @@ class Expansion:
 
 
 def read_decisions(path: Path) -> dict[str, Decision]:
-    """The decisions of a file, by word; of several about a word, the last."""
+    """The decisions of a file, by word; the last one on each word counts."""
     found: dict[str, Decision] = {}
     with reading(path):
         for place, line in filled_lines(path, "#"):
@@ -166,7 +166,7 @@ def read_decisions(path: Path) -> dict[str, Decision]:
 
 
 def write_decisions(path: Path, decisions: Mapping[str, Decision]) -> None:
-    """Write decisions, whole or not at all."""
+    """Write decisions atomically."""
     marks = {value: mark for mark, value in MARKS.items()}
     lines = [
         "\t".join([marks[decision.accepted], word, *([] if decision.score is None else [f"{decision.score:.4f}"])])
@@ -185,5 +185,5 @@ def _score(fields: Sequence[str], place: str) -> float | None:
 
 
 def _unusable(word: str) -> bool:
-    """Whether a word cannot stand on a line of the file."""
+    """Whether a word cannot be written to the file of decisions."""
     return word != word.strip() or not word or any(mark in word for mark in "\t\n\r")

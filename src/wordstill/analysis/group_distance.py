@@ -1,4 +1,4 @@
-"""How far words are apart in two groups, from sums of their rows by fold: distances, their errors, and p-values."""
+"""Distances of words between two groups from their sums by fold, with standard errors and p-values."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from wordstill.evaluation.statistics import p_values
 from wordstill.vectors.folds import Folds
 
 NULL_DRAWS = 200
-"""Permutations from which the spread of an unchanged word's distance is taken."""
+"""Permutations for the variance of an unchanged word's distance."""
 TIE = 1e-9
 
 
@@ -24,9 +24,9 @@ class GroupDistances:
     """Some words in the folds of two groups. W words, F folds.
 
     Args:
-        products: Of the sums of a word's rows in each two folds (W, F, F).
+        products: Dot products of the sums of a word's rows in any two folds (W, F, F).
         counts: Occurrences in each fold (W, F).
-        first: Which folds are of the first group (F).
+        first: Which folds are in the first group (F).
     """
 
     products: Array
@@ -35,20 +35,20 @@ class GroupDistances:
 
     @classmethod
     def of(cls, folds: Folds, rows: Sequence[int], chosen: NDArray[np.int64], first: NDArray[np.bool_]) -> Self:
-        """The words in some rows of a table, in the chosen ones of its folds."""
+        """Words, by their table rows, in the chosen folds."""
         found = [folds.of_word(row) for row in rows]
         sums = np.stack([each[chosen] for _, each in found])
         counts = np.stack([each[chosen] for each, _ in found]).astype(np.float64)
         return cls(np.einsum("wfd,wgd->wfg", sums, sums), counts, first)
 
     def estimates(self, labels: NDArray[np.bool_]) -> tuple[Array, Array]:
-        """Both measures of `measures` and their standard errors, (2, W) each.
+        """The two `measures` and their standard errors, (2, W) each.
 
-        The jackknife counts what two folds do together twice (Efron and Stein 1981). That is what remains if a word
-        did not change, and permutations of the folds show it: it is taken away once.
+        The jackknife counts the variance from interactions of two folds twice (Efron and Stein 1981). This is the
+        variance for a word that did not change, so it is estimated from permutations of the folds and subtracted once.
 
         Args:
-            labels: Permutations of ``first``, (P, F); without any, errors of words that hardly changed are too large.
+            labels: Permutations of ``first``, (P, F). Without any, errors are too large for words that hardly changed.
         """
         whole = np.ones((1, len(self.first)))
         value = self.measures(whole, self.first)[:, :, 0]
@@ -61,13 +61,13 @@ class GroupDistances:
         return value, errors
 
     def measures(self, weights: Array, first: NDArray[np.bool_]) -> Array:
-        """Distances and differences of pairs between the groups, (2, W, B) for B resamples.
+        """Distances and pairwise differences between the groups, (2, W, B) for B resamples.
 
-        NaN where the folds of a group agree so little on a word that it has no direction there.
+        NaN if a word has no stable direction in a group, because its folds agree too little.
 
         Args:
-            weights: 1 for folds that count, 0 for others (B, F), or one row for all.
-            first: Which folds are of the first group (F), or for each resample (B, F).
+            weights: 1 for folds that count, 0 for others (B, F), or one row for all resamples.
+            first: Which folds are in the first group (F), or for each resample (B, F).
         """
         one, two = weights * first, weights * ~first
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -79,7 +79,7 @@ class GroupDistances:
         return np.stack([distance, pairwise])
 
     def p_values(self, labels: NDArray[np.bool_], *, exact: bool) -> Array:
-        """Share of permutations whose sum of squares between the groups is at least the given one's (W)."""
+        """P-values (W): how often permutations reach the sum of squares between the groups."""
         total, occurrences = self.products.sum(axis=(1, 2)), self.counts.sum(axis=1)
 
         def between(members: NDArray[np.bool_]) -> Array:
@@ -98,7 +98,7 @@ class GroupDistances:
         return p_values(reached, len(labels), exact=exact)
 
     def _unchanged(self) -> GroupDistances:
-        """The same words with their mean row in either group moved to that of both."""
+        """The same words with their mean row in either group shifted to their overall mean."""
         share = self.counts[:, :, None] / self.counts.sum(axis=1)[:, None, None]
         moved = np.eye(len(self.first)) + share
         for own in (self.first, ~self.first):
@@ -111,7 +111,7 @@ class GroupDistances:
         return found
 
     def _lengths(self, own: Array) -> tuple[Array, Array]:
-        """Squared lengths of a word's row and of a single use of it, without what chance adds, (W, B) each."""
+        """Unbiased squared lengths of a word's row, and of a single use of it, (W, B) each."""
         inner = np.einsum("wff->wf", self.products)
         squares, n = self._products(own, own), self.counts @ own.T
         pairs = n**2 - (self.counts**2) @ own.T
@@ -124,7 +124,7 @@ class GroupDistances:
 
 
 def _spread(values: Array) -> Array:
-    """Variances over the last axis by the middle 95 %, which a few wild values do not change; 0 where none is known."""
+    """Variances over the last axis from the middle 95 %, robust to outliers; 0 if no value is finite."""
     known = np.isfinite(values).any(axis=-1, keepdims=True)
     low, high = np.nanquantile(np.where(known, values, 0.0), [0.025, 0.975], axis=-1)
     variance: Array = ((high - low) / (2 * NormalDist().inv_cdf(0.975))) ** 2

@@ -1,8 +1,8 @@
-"""Norms: ratings of some words (valence, concreteness, ...) in, ratings of every word of a table out.
+"""Norms: extrapolation of ratings (valence, concreteness, ...) from some words to every word of a table.
 
-A rating is predicted by ridge regression from a word's unit vector. Nested cross-validation says how well: each fold
-of the rated words is predicted by a regression that never saw it, whose penalty was chosen inside the other folds
-(leave-one-out, in closed form). The file of a user has a word and one or more ratings on each line.
+Ratings are predicted by ridge regression from unit vectors. Accuracy is by nested cross-validation: each fold of the
+rated words is predicted by a regression fitted on the other folds, with a penalty chosen there (leave-one-out, in
+closed form). A user's file has a word and one or more ratings on each line.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 LEAST_WORDS = 50
 PENALTIES = np.logspace(-3, 3, 25)
-"""Of the ridge regression, on unit vectors."""
+"""Candidate penalties of the ridge regression on unit vectors."""
 RATED_WORD = Role("word", ("word", "words", "term", "item", "concept", "lemma"))
 RATING = Role(
     "rating",
@@ -67,7 +67,7 @@ class Ratings:
     values: Floats
     """(words, names), NaN where a rating is missing."""
     repeated: int = 0
-    """Lines about a word that came before; ratings of a word are averaged."""
+    """Lines with a repeated word; its ratings are averaged."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,19 +80,19 @@ class Norm:
     spearman: float
     spearman_interval: Interval
     error: float
-    """Mean absolute error of words that were held out."""
+    """Mean absolute error on held-out words."""
     used: int
     """Words with a rating and a vector."""
     empty: int
     """Words of the file without this rating."""
     penalty: float
     predicted: Floats = field(repr=False)
-    """(words of the table,); of rated words as predicted while they were held out."""
+    """(words of the table,); for rated words, the held-out predictions."""
     given: Floats = field(repr=False)
     """(words of the table,), NaN for words without a rating."""
 
     def to_dict(self) -> dict[str, Any]:
-        """The scores, ready for JSON."""
+        """The scores as plain data for JSON."""
         plain = {key: value for key, value in self.__dict__.items() if key not in ("predicted", "given")}
         return plain | {key: list(plain[key]) for key in ("pearson_interval", "spearman_interval")}
 
@@ -104,10 +104,10 @@ class Norms:
     table: WordVectors
     norms: tuple[Norm, ...]
     missing: tuple[str, ...]
-    """Rated words that the table lacks."""
+    """Rated words that are not in the table."""
 
     def save(self, path: Path, *, overwrite: bool = False) -> None:
-        """Write a CSV: each word with its predicted and its given ratings."""
+        """Write a CSV of each word with its predicted and given ratings."""
         refuse_existing(path, overwrite=overwrite)
         columns = [column for norm in self.norms for column in (norm.predicted, norm.given)]
         with atomic_file(path) as handle, io.TextIOWrapper(handle, "utf-8", newline="") as text:
@@ -122,8 +122,8 @@ def read_ratings(path: Path) -> Ratings:
     """The ratings of a CSV, TSV or text file.
 
     Args:
-        path: The file. Columns may be chosen behind its name, by title or number, the word first:
-            ``ratings.csv#Word,V.Mean.Sum,A.Mean.Sum``. Otherwise there is one rating, called by its title.
+        path: The file. Columns may be chosen after its name, by title or number, the word first:
+            ``ratings.csv#Word,V.Mean.Sum,A.Mean.Sum``. Otherwise there is one rating, named by its title.
     """
     file, chosen = split_columns(path)
     columns = chosen[1:] or _title_of_rating(file)
@@ -155,8 +155,8 @@ def predict_norms(table: WordVectors, ratings: Ratings, *, folds: int = 10, seed
     Args:
         table: Rated words are looked up as written, then in lower case.
         ratings: See `read_ratings`.
-        folds: Of the outer cross-validation.
-        seed: Of the folds and of the bootstrap over words.
+        folds: Folds of the outer cross-validation.
+        seed: Seed of the folds and of the bootstrap over words.
     """
     if folds < 2:
         raise UsageError(f"folds must be 2 or more; got {folds}.")
@@ -171,7 +171,7 @@ def predict_norms(table: WordVectors, ratings: Ratings, *, folds: int = 10, seed
 
 
 def _title_of_rating(file: Path) -> tuple[str]:
-    """The title of the only rating, ``rating`` in a file without titles; a choice is asked for where there are more."""
+    """The title of the only rating, or ``rating`` in a file without titles; raises if there are several candidates."""
     with reading(file):
         place, line = next(own_lines(file), ("", ""))
         titles = split_fields(line, guess_delimiter(line), place)
@@ -199,7 +199,7 @@ def _number(text: str, place: str, name: str) -> float:
 
 
 def _per_row(rows: NDArray[np.int64], values: Floats, words: int) -> Floats:
-    """The mean rating of each row of the table, NaN without one."""
+    """The mean rating of each row of the table; NaN if it has none."""
     usable = (rows != ABSENT) & ~np.isnan(values)
     sums = np.bincount(rows[usable], weights=values[usable], minlength=words)
     counts = np.bincount(rows[usable], minlength=words)

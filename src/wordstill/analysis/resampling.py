@@ -1,11 +1,11 @@
-r"""Resampling over folds of documents: intervals for whatever is computed from rows of words, without a teacher.
+r"""Resampling over folds of documents: intervals for statistics of word vectors, without the teacher.
 
-The rows of a word in the folds of a text add up to its row, so its row over any choice of folds is a weighted mean.
-The map from the teacher's states to rows stays the one that was fitted on the whole text.
+A word's row over any choice of folds is the weighted mean of its rows in these folds. The map from the teacher's states
+to rows is not refitted.
 
-An interval here is about another text of the same size and kind: with 95 % it holds the value there. It is wider by
-:math:`\sqrt 2` than a confidence interval, because the other text has its own chance; the standard error beside it
-gives any other interval.
+Intervals are 95 % prediction intervals for the value in another text of the same size and kind. They are wider than
+confidence intervals by :math:`\sqrt 2`, because the other text varies too. The standard error is reported as well, for
+any other interval.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ DRAWS = 200
 LEAST_FOLDS = 4
 """Folds in which a word must occur for an interval."""
 CANDIDATES = 20
-"""Words that could get into a list of neighbors, for each place of it."""
+"""Candidates for a list of neighbors, as a multiple of its length."""
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """A value with what it could be in another text of the same size and kind."""
+    """A value with its prediction interval for another text of the same size and kind."""
 
     value: float
     error: float
@@ -51,7 +51,7 @@ class Resampler:
 
     Args:
         vectors: A table with folds.
-        words: Words of the table. One without rows by fold keeps its row in every resample.
+        words: Words of the table. Words without rows by fold have the same row in every resample.
         groups: Only folds of these groups; None takes all.
     """
 
@@ -85,17 +85,17 @@ class Resampler:
         return rows
 
     def jackknife(self, statistic: Statistic) -> tuple[Array, Array]:
-        """A statistic over all folds, and its standard error by leaving out one fold at a time."""
+        """A statistic over all folds, and its jackknife standard error."""
         value = statistic(self.rows(np.ones((1, len(self)))))[0]
         return value, jackknife_error(statistic(self.rows(leave_one_out(len(self)))), self.group_of_fold)
 
     def bootstrap(self, statistic: Statistic, draws: int = DRAWS, seed: int = 0) -> Array:
-        """(draws, ...) a statistic over folds that are drawn with replacement inside each group."""
+        """(draws, ...) a statistic over folds drawn with replacement within each group."""
         return statistic(self.rows(bootstrap_weights(self.group_of_fold, draws, seed)))
 
 
 def strata(group_of_fold: NDArray[np.integer]) -> NDArray[np.integer]:
-    """Groups to resample in: one with a single fold, which tells nothing about its spread, joins the largest."""
+    """Strata for resampling: groups with a single fold, whose variance is unknown, join the largest group."""
     sizes = np.bincount(group_of_fold)
     return np.where(sizes[group_of_fold] > 1, group_of_fold, sizes.argmax())
 
@@ -106,7 +106,7 @@ def leave_one_out(folds: int) -> Array:
 
 
 def bootstrap_weights(group_of_fold: NDArray[np.integer], draws: int, seed: int = 0) -> Array:
-    """Weights (draws, folds): how often each fold is drawn, from its own group with replacement."""
+    """Weights (draws, folds): how often each fold is drawn, with replacement within its group."""
     generator = np.random.default_rng(seed)
     weights = np.empty((draws, len(group_of_fold)))
     for group in np.unique(group_of_fold):
@@ -116,7 +116,7 @@ def bootstrap_weights(group_of_fold: NDArray[np.integer], draws: int, seed: int 
 
 
 def jackknife_error(values: Array, group_of_fold: NDArray[np.integer]) -> Array:
-    r"""Standard errors from values without one fold each (folds, ...).
+    r"""Standard errors from leave-one-out values (folds, ...).
 
     .. math:: \sum_g \frac{F_g - 1}{F_g} \sum_{f \in g} (\theta_{-f} - \bar\theta_g)^2
     """
@@ -131,19 +131,22 @@ def jackknife_error(values: Array, group_of_fold: NDArray[np.integer]) -> Array:
 
 
 def interval(value: float, error: float, freedom: int) -> Estimate:
-    """What a value could be in another text of the same size."""
+    """The prediction interval of a value for another text of the same size."""
     reach = t_quantile((1 + LEVEL) / 2, freedom) * math.sqrt(2) * error
     return Estimate(value, error, value - reach, value + reach)
 
 
 def cosine_interval(cosine: float, error: float, freedom: int) -> Estimate:
-    """The interval of a cosine, whose error is that of its inverse hyperbolic tangent, so that it stays below 1."""
+    """The interval of a cosine from the error of its inverse hyperbolic tangent, so that it stays below 1."""
     there = interval(math.atanh(max(-0.999999, min(0.999999, cosine))), error, freedom)
     return Estimate(cosine, error * (1 - cosine**2), math.tanh(there.low), math.tanh(there.high))
 
 
 def t_quantile(share: float, freedom: int) -> float:
-    """Quantile of Student's t: in closed form, or by its expansion around the normal's, to 0.004 of the 97.5 % one."""
+    """Quantile of Student's t: exact for 1 or 2 degrees of freedom, else an expansion around the normal's.
+
+    The error of the 97.5 % quantile is at most 0.004.
+    """
     if freedom <= 1:
         return math.tan(math.pi * (share - 0.5))
     if freedom == 2:
@@ -160,14 +163,14 @@ def t_quantile(share: float, freedom: int) -> float:
 
 @dataclass(frozen=True)
 class SureNeighbor:
-    """A neighbor, and how sure it is."""
+    """A neighbor with its uncertainty."""
 
     word: str
     cosine: float
     interval: Estimate | None
-    """None where either word occurs in too few folds."""
+    """None if either word occurs in too few folds."""
     share: float
-    """Of resamples of the text in which it is among the nearest."""
+    """Share of resamples of the text in which it is among the nearest."""
 
 
 def sure_neighbors(
@@ -179,12 +182,12 @@ def sure_neighbors(
     draws: int = DRAWS,
     seed: int = 0,
 ) -> list[SureNeighbor]:
-    """Neighbors of a word, or of a sum as in an analogy, with intervals and how often each is among the nearest.
+    """Neighbors of a word, or of a sum as in an analogy, with intervals and the share of resamples that have each.
 
-    Intervals are by jackknife, shares by bootstrap over folds; both resample the neighbors' rows as well.
+    Intervals are by jackknife, shares by bootstrap over folds; both resample the neighbors' rows too.
 
     Raises:
-        UsageError: The table has no folds, or a word of the question has rows in too few of them.
+        UsageError: The table has no folds, or a word of the query has rows in too few of them.
     """
     folds = with_folds(vectors)
     asked = [*positive, *negative]
@@ -210,7 +213,7 @@ def sure_neighbors(
     without = np.arctanh(np.clip(cosines(leave_one_out(len(folds))), -0.999999, 0.999999))
     errors = jackknife_error(without, all_folds)
     drawn = cosines(bootstrap_weights(all_folds, draws, seed))
-    # A resample without the question's words says nothing; one without a neighbor, that it is not among the nearest.
+    # Resamples without the query words are dropped; a neighbor that is missing from one is not among the nearest there.
     drawn = drawn[~np.isnan(drawn).all(axis=1)]
     ranked = np.argsort(-np.nan_to_num(drawn, nan=-2.0), axis=1, kind="stable")[:, :topn]
     share = np.bincount(ranked.ravel(), minlength=len(candidates)) / len(drawn)
@@ -225,7 +228,7 @@ def sure_neighbors(
 
 
 def refuse_untracked(vectors: WordVectors, words: Sequence[str]) -> None:
-    """Refuse words without rows by fold."""
+    """Raise a `UsageError` if a word has no rows by fold."""
     folds = with_folds(vectors)
     for word in words:
         if vectors.index(word) not in folds:
@@ -243,7 +246,7 @@ def _dot(query: Array, rows: Array) -> Array:
 
 
 def merged(folds: Folds, fold_of_fold: NDArray[np.integer], group_of_fold: NDArray[np.integer]) -> Folds:
-    """The same text in fewer folds and other groups: each fold becomes part of another, or of none (-1)."""
+    """The same text in fewer folds and other groups: ``fold_of_fold`` has the new fold of each, -1 to drop it."""
     there = fold_of_fold[folds.folds]
     kept = there >= 0
     n_folds = len(group_of_fold)

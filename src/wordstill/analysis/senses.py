@@ -1,4 +1,4 @@
-"""Senses of words: clusters of a word's kept occurrences, in the space of its table."""
+"""Word senses: clusters of a word's kept occurrences in the space of its table."""
 
 from __future__ import annotations
 
@@ -23,31 +23,31 @@ from wordstill.vectors.search import unit_rows
 
 Floats = NDArray[np.float32]
 SEPARATOR = "|"
-"""Between a word and the name of its sense: ``bank|river``."""
+"""Separates a word from the name of its sense: ``bank|river``."""
 MOST_USES = 500
-"""Of more kept occurrences, so many are clustered; the others join the nearest sense."""
+"""Maximum occurrences to cluster; any others join the nearest sense."""
 CANDIDATES = 30
 WHITENED_WORDS = 2000
 RIDGE = 0.05
-"""Added to how uses differ in every direction, as a share of the mean."""
+"""Added to the variance within words in every direction, as a fraction of the mean variance."""
 LONGEST = 300
-"""Characters of a sentence that is shown, if there is one so short."""
+"""Sentences of at most this many characters are shown first."""
 
 
 @dataclass(frozen=True)
 class SenseConfig(Config):
-    """When the uses of a word count as several senses."""
+    """Settings for splitting the uses of a word into senses."""
 
     strength: Annotated[float, Range(0, 1)] = 0.7
-    """A cluster of uses is split in two if their prediction strength is so high; 1 needs perfect agreement."""
+    """Minimum prediction strength for a split in two; 1 needs perfect agreement."""
     least: Annotated[int, Range(2)] = 5
-    """Fewest uses of a sense. What is to be split, a word or a sense, needs four times as many."""
+    """Minimum uses of a sense. Only words and senses with four times as many are split."""
     most: Annotated[int, Range(1, 1_000)] = 8
-    """Most senses of a word."""
+    """Maximum number of senses of a word."""
     sharpness: Annotated[float, Range(0, 1e6)] = 50.0
-    """How much a use in a sentence prefers the nearest sense, and its nearest uses: what cosines are multiplied by."""
+    """Inverse temperature: cosines with senses and uses are multiplied by it before a softmax."""
     reach: Annotated[float, Range(0, 100)] = 1.5
-    """How far the vector of a sense in a table is moved from the row of its word: times as far as its mean use."""
+    """How far a sense's vector lies from its word's row, relative to how far its mean use lies from the mean of all."""
     seed: Annotated[int, SEEDS] = 0
 
 
@@ -56,15 +56,16 @@ class Sense:
     """One sense of a word."""
 
     label: str
-    """``bank|river``, by a word that is nearer to it than to the other senses; the word itself if it has one sense."""
+    """Such as ``bank|river``, with a word that is nearer to it than to the other senses; the word itself if it has one
+    sense."""
     share: float
-    """Part of the kept uses."""
+    """Share of the kept uses."""
     vector: Floats
     """[dim] in the space of the table."""
     uses: NDArray[np.int64]
-    """Numbers of its kept uses, the most typical first."""
+    """Indices of its kept uses, the most typical first."""
     neighbors: tuple[tuple[str, float], ...]
-    """Near words, and their cosines with the sense."""
+    """Neighbors with their cosines."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,17 +76,17 @@ class WordSenses:
     kept: WordUses
     senses: tuple[Sense, ...]
     strength: float
-    """Prediction strength of a first split in two."""
+    """Prediction strength of the first split in two."""
     enough: bool
-    """Whether there are enough uses for a claim."""
+    """Whether there are enough uses to look for several senses."""
     centroids: Floats = field(repr=False)
-    """[senses, dim] mean use of each."""
+    """[senses, dim] mean use of each sense."""
 
     def __len__(self) -> int:
         return len(self.senses)
 
     def by_group(self, corpus: Corpus) -> dict[str, list[int]]:
-        """How many kept uses each sense has in each group of the text; empty where the text has no groups."""
+        """The number of kept uses of each sense in each group of the text; empty if the text has no groups."""
         if corpus.groups is None:
             return {}
         groups = corpus.groups[corpus.paragraphs_of(self.kept.sentences)]
@@ -97,19 +98,19 @@ class WordSenses:
 
 @dataclass(frozen=True)
 class SenseInContext:
-    """Which sense a word has in a sentence."""
+    """The sense of a word in a sentence."""
 
     word: str
     labels: tuple[str, ...]
     probabilities: tuple[float, ...]
     vectors: Floats = field(repr=False)
-    """[senses, dim] unit vectors of the senses as they are near this use."""
+    """[senses, dim] unit vectors of the senses near this use."""
     fixed: Floats = field(repr=False)
     """[senses, dim] unit vectors of the senses, the same in every sentence."""
     use: Floats = field(repr=False)
-    """[dim] unit vector of this use: as if the word had a single sense."""
+    """[dim] unit vector of this use, as if the word had a single sense."""
     deviation: Floats = field(repr=False)
-    """[width] how this use differs from the mean of its uses, in units of how uses of a word usually differ."""
+    """[width] whitened difference between this use and the mean of the word's uses."""
 
     @property
     def label(self) -> str:
@@ -118,7 +119,7 @@ class SenseInContext:
 
     @property
     def best(self) -> int:
-        """Number of the most probable sense."""
+        """Index of the most probable sense."""
         return int(np.argmax(self.probabilities))
 
     @property
@@ -130,13 +131,14 @@ class SenseInContext:
 class Senses:
     """Senses of the words of a table with kept occurrences.
 
-    States are mapped into the table's space by a ridge regression from the mean state of each word to its row, so
-    that senses and words can be compared. A sense's vector is the row of the word, moved 1.5 times as far as the mean
-    of the sense's uses is from the mean of all; so the senses' mean, weighted by their shares, is the row again.
+    States are mapped into the table's space by a ridge regression from the mean states of words to their rows, so that
+    senses and words can be compared. A sense's vector is the word's row plus 1.5 times (``reach``) the difference
+    between the mean of the sense's uses and that of all uses, where the row and the latter mean have length one. Before
+    vectors are normalized, the mean over senses, weighted by their shares, is therefore the row.
 
     Args:
         table: A table that was distilled with ``--occurrences``.
-        config: When uses are split.
+        config: Settings for splitting uses.
 
     Raises:
         UsageError: The table has no occurrences.
@@ -158,13 +160,13 @@ class Senses:
 
     @cached_property
     def map(self) -> StateProjection:
-        """From states to the table's space."""
+        """The map from states to the table's space."""
         self.occurrences.check()
         return StateProjection.fit(self.table, self.occurrences)
 
     @cached_property
     def whitening(self) -> Floats:
-        """[width, width] makes the ways in which uses of one word differ from each other equally large."""
+        """[width, width] whitens the differences between uses of the same word."""
         self.occurrences.check()
         rows = np.flatnonzero(np.diff(self.occurrences.offsets) >= ENOUGH_USES)
         total, freedom = np.zeros((self.occurrences.width,) * 2), 0
@@ -181,7 +183,7 @@ class Senses:
         """The senses of a word.
 
         Raises:
-            UsageError: No occurrence of it was kept, or it has no row.
+            UsageError: No occurrence of the word was kept, or it has no row.
         """
         word = self.find(word) or word
         kept, config = self.occurrences.of(word), self.config
@@ -201,16 +203,16 @@ class Senses:
 
     @cached_property
     def _candidates(self) -> list[str]:
-        """Words that may have several senses, unlike punctuation marks. Methods that learn have no row for some."""
+        """Words that may have several senses, without punctuation. With methods that learn, some words have no row."""
         return [word for word in self.occurrences.words if word in self.table and any(map(str.isalnum, word))]
 
     def find(self, word: str) -> str | None:
-        """The word as it stands in the table, in lower case if need be; None where it has no row or no occurrence."""
+        """The word as written in the table, in lower case if necessary; None if it has no row or no occurrence."""
         forms = (form for form in (word, word.lower()) if form in self.occurrences and form in self.table)
         return next(forms, None)
 
     def clearest(self, number: int, *, progress: bool = False) -> list[WordSenses]:
-        """The words with several senses whose first split is the most predictable."""
+        """The words with several senses whose first split has the highest prediction strength."""
         found: list[tuple[float, str]] = []
         with count_bar("senses", len(self._candidates), "words", show=progress) as bar:
             for word in self._candidates:
@@ -240,7 +242,7 @@ class Senses:
         return tuple(senses)
 
     def _neighbors(self, word: str, vectors: Floats) -> list[tuple[tuple[str, float], ...]]:
-        """Near words of each sense; of several senses, first those that are nearer to it than to the others."""
+        """Neighbors of each sense; with several senses, those much nearer to it than to the others come first."""
         unit = unit_rows(vectors)
         found = []
         for number, near in enumerate(self.table.neighbors(vectors, CANDIDATES)):
@@ -254,7 +256,7 @@ class Senses:
         return found
 
     def sentences(self, senses: WordSenses, corpus: Corpus, each: int = 1) -> list[list[Occurrence]]:
-        """For each sense its most typical sentences; those of at most 300 characters first.
+        """The most typical sentences of each sense; sentences of at most 300 characters come first.
 
         Raises:
             UsageError: The table was distilled from another text.
@@ -269,12 +271,12 @@ class Senses:
         return found
 
     def make_table(self, words: Iterable[str] | None = None, *, progress: bool = False) -> WordVectors:
-        """The table with a row more for each sense of every word that has several.
+        """The table with an additional row for each sense of every word that has several.
 
-        Rows of words do not change.
+        The rows of words do not change.
 
         Args:
-            words: Words whose senses to add; by default all whose occurrences were kept, but no punctuation marks.
+            words: Words whose senses to add; by default all with kept occurrences, except punctuation.
             progress: Show a progress bar.
         """
         wanted = self._candidates if words is None else [self.find(word) or word for word in words]
@@ -300,14 +302,14 @@ class Senses:
         )
 
     def facts(self, rows: int) -> dict[str, Any]:
-        """How senses were found, for provenance."""
+        """How senses were found, recorded in the provenance."""
         return {"rows": rows, "map_cosine": round(self.map.cosine, 4), **vars(self.config)}
 
     def look_up(self, word: str, states: Floats) -> list[SenseInContext]:
-        r"""Which sense a word has, given its states [n, width] in n sentences; `SenseReader` takes the sentences.
+        r"""The senses of a word in n sentences, given its states there [n, width]; `SenseReader` takes sentences.
 
-        A sense with mapped kept uses :math:`u_i` lies for a use y, to which it belongs with probability p, at the unit
-        row of the word, moved by
+        For a use y that belongs to a sense with probability p, the vector of the sense, with mapped kept uses
+        :math:`u_i`, is the word's unit row plus
 
         .. math:: \Bigl(\frac{\sum_i w_i u_i + p\,y}{1 + p} - \bar u\Bigr) / \lVert\bar u\rVert,
                   \qquad w_i \propto \exp(\text{sharpness}\;u_i \cdot y),
@@ -342,14 +344,14 @@ class Senses:
 
 
 def softmax(logits: NDArray[np.float64]) -> NDArray[np.float64]:
-    """[n, m] shares of each row that sum to 1."""
+    """[n, m] softmax of each row."""
     powers = np.exp(logits - logits.max(axis=1, keepdims=True))
     shares: NDArray[np.float64] = powers / powers.sum(axis=1, keepdims=True)
     return shares
 
 
 def use_in_text(corpus: Corpus, kept: WordUses, number: int) -> Occurrence:
-    """A kept use in its sentence."""
+    """A kept use with its sentence."""
     sentence = int(kept.sentences[number])
     (paragraph,) = corpus.paragraphs_of(kept.sentences[[number]]).tolist()
     found = corpus.paragraph(paragraph).sentences[sentence - int(corpus.paragraphs[paragraph])]
@@ -359,7 +361,7 @@ def use_in_text(corpus: Corpus, kept: WordUses, number: int) -> Occurrence:
 
 
 def refuse_other_text(table: WordVectors, corpus: Corpus) -> None:
-    """Raise if a table was not distilled from a prepared text."""
+    """Raise a `UsageError` if a table was not distilled from this text."""
     recorded = table.provenance.get("corpus")
     expected = recorded.get("hash") if isinstance(recorded, dict) else None
     if expected != corpus.hash:
@@ -370,7 +372,7 @@ def refuse_other_text(table: WordVectors, corpus: Corpus) -> None:
 
 
 def same_word(other: str, word: str) -> bool:
-    """Whether two words differ by their endings only, as far as letters tell: a plural names no sense."""
+    """Whether two words, judging by their prefix, differ only in their ending; a plural does not name a sense."""
     first, second = other.lower(), word.lower()
     common = next((place for place, pair in enumerate(zip(first, second)) if pair[0] != pair[1]), None)
     shorter = min(len(first), len(second))

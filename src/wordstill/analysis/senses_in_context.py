@@ -1,4 +1,4 @@
-"""Senses in sentences: which sense a word has in a text, and rows for evaluations of words in context."""
+"""Word sense disambiguation: the sense of a word in a text, and sense vectors for evaluations of words in context."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ Floats = NDArray[np.float32]
 
 
 class SenseReader:
-    """Finds the sense of a word in a text by the state that a teacher gives it there.
+    """Finds the sense of a word in a text by the teacher's state for it.
 
     Args:
         senses: The senses.
         teacher: The model that the table was distilled from.
 
     Raises:
-        UsageError: It is another model.
+        UsageError: The table was distilled from another model.
     """
 
     def __init__(self, senses: Senses, teacher: Teacher) -> None:
@@ -42,10 +42,10 @@ class SenseReader:
         self.reader = StateReader(teacher, str(senses.occurrences.layer))
 
     def lookup(self, text: str, place: Place) -> SenseInContext:
-        """The sense of one word in a text: the word itself, its character offsets, or its number.
+        """The sense of a word in a text, given by the word itself, its character offsets or its index.
 
         Raises:
-            UsageError: The place holds no word, or none of the word's occurrences was kept.
+            UsageError: There is no word at the place, or none of the word's occurrences was kept.
         """
         occurrence = Occurrence.at(text, place)
         (found,) = self.lookup_batch([occurrence])
@@ -54,7 +54,7 @@ class SenseReader:
         return found
 
     def lookup_batch(self, occurrences: Sequence[TextSpan]) -> list[SenseInContext | None]:
-        """The senses of words in texts; None for what the tokenizer drops.
+        """The senses of words in texts; None for words that the tokenizer drops.
 
         Raises:
             UsageError: None of a word's occurrences was kept.
@@ -68,27 +68,27 @@ class SenseReader:
         return answers
 
     def states(self, occurrences: Sequence[TextSpan]) -> tuple[Floats, Mask]:
-        """[n, width] states of words in texts, and which were found."""
+        """[n, width] states of words in texts, and which of them the tokenizer keeps."""
         states, found = self.reader.states(occurrences)
         return states[:, 0].float().cpu().numpy(), found
 
 
 class WithSenses(WithTables):
-    r"""A ``ContextEncoder`` with tables, and for one of them five rows more, made of senses.
+    r"""A ``ContextEncoder`` with tables, and five kinds of sense vectors for one of them.
 
-    With p the probabilities of a word's senses in its sentence and v their unit vectors near it, ``average`` gives
-    :math:`\sum_s p_s v_s`, so that products of two words are AvgSimC, and ``maximum`` gives the most probable v,
-    so that they are MaxSimC (Reisinger & Mooney 2010; Huang et al. 2012). ``fixed`` is ``average`` with vectors that
-    are the same in every sentence. ``use`` is the vector that a single sense would have. ``deviation`` is how the use
-    differs from the mean of the word's uses, in units of how uses of a word usually differ: it tells uses of one word
-    apart. A word without kept occurrences has its row of the table, and
-    deviates from the mean of all words; every word of a sentence has its row.
+    Let p be the probabilities of a word's senses in its sentence, and v their unit vectors near this use. ``average``
+    is :math:`\sum_s p_s v_s`, so that the product of two words is AvgSimC; ``maximum`` is the most probable v, so that
+    it is MaxSimC (Reisinger & Mooney 2010; Huang et al. 2012). ``fixed`` is ``average`` with vectors that are the same
+    in every sentence. ``use`` is the vector that a single sense would have. ``deviation`` is the whitened difference
+    between this use and the mean of the word's uses, which tells uses of the same word apart. For a word without kept
+    occurrences, these are its row in the table and its deviation from the mean of all words. Where all words of a
+    sentence are encoded, they have their rows.
 
     Args:
-        encoder: Whose rows come first.
+        encoder: Its vectors come first.
         tables: Tables by name.
         reader: Finds the senses of one of the tables.
-        name: What that one is called in the rows.
+        name: Name of that table in the results.
     """
 
     def __init__(
@@ -111,14 +111,14 @@ KINDS = ("average", "maximum", "fixed", "use", "deviation")
 
 
 def sense_vectors(senses: Senses, words: Sequence[str], states: Floats, seen: Mask, rows: Floats) -> Vectors:
-    """[n, dim] vectors of uses of words by kind, as `WithSenses` says.
+    """[n, dim] vectors of uses of words by kind, see `WithSenses`.
 
     Args:
         senses: The senses.
-        words: Of each use.
+        words: The word of each use.
         states: [n, width].
-        seen: Which states are there [n].
-        rows: What words without kept occurrences get [n, dim].
+        seen: Which uses have a state [n].
+        rows: Vectors for words without kept occurrences [n, dim].
     """
     made = {kind: rows.copy() for kind in KINDS}
     made["deviation"] = np.zeros_like(states)
@@ -137,7 +137,7 @@ def sense_vectors(senses: Senses, words: Sequence[str], states: Floats, seen: Ma
 
 
 def numbers_of(words: Sequence[str]) -> dict[str, list[int]]:
-    """Where each word is among others."""
+    """The indices at which each word occurs in a sequence."""
     found: dict[str, list[int]] = {}
     for number, word in enumerate(words):
         found.setdefault(word, []).append(number)

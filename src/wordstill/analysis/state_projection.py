@@ -1,4 +1,4 @@
-"""From the states of a teacher to the space of a table, so that uses of a word can be compared with words."""
+"""A map from the teacher's states to the space of a table, so that uses of a word can be compared with words."""
 
 from __future__ import annotations
 
@@ -12,33 +12,33 @@ from wordstill.vectors.search import unit_rows
 
 Floats = NDArray[np.float32]
 ENOUGH_USES = 10
-"""Kept occurrences of words that the map is fitted on."""
+"""Minimum kept occurrences of words on which the map is fitted."""
 RIDGE = 0.1
-"""Regularization, in units of the states' mean variance."""
+"""Ridge penalty, as a fraction of the mean variance of the states."""
 SOUND = 0.6
-"""Cosine below which what is said about senses is doubtful."""
+"""Cosine below which senses are unreliable."""
 
 
 class StateProjection:
     """An affine map from states to unit rows of a table.
 
     Args:
-        mean: Mean of the states that it was fitted on [width].
+        mean: Mean of the states on which it was fitted [width].
         weights: [width, dim].
         offset: [dim].
-        cosine: Mean cosine between mapped means and rows of words that a fit on the other words has not seen.
+        cosine: Mean cosine between mapped mean states and rows of words, by two-fold cross-validation.
     """
 
     def __init__(self, mean: Floats, weights: Floats, offset: Floats, cosine: float) -> None:
         self.mean, self.weights, self.offset, self.cosine = mean, weights, offset, cosine
 
     def __call__(self, states: Floats) -> Floats:
-        """[n, dim] unit vectors of states [n, width]."""
+        """[n, dim] unit vectors for states [n, width]."""
         return unit_rows((states - self.mean) @ self.weights + self.offset)
 
     @classmethod
     def fit(cls, table: WordVectors, occurrences: Occurrences) -> StateProjection:
-        """By ridge regression over words with enough uses; a table of plain means of the same layer needs none."""
+        """Fit by ridge regression over words with enough uses; the identity if rows are plain means of these states."""
         if _is_mean_of_states(table, occurrences.layer):
             zero = np.zeros(occurrences.width, dtype=np.float32)
             return cls(zero, np.eye(occurrences.width, dtype=np.float32), zero, 1.0)

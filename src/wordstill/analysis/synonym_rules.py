@@ -1,9 +1,8 @@
 r"""Synonym rules for Lucene, Solr and Elasticsearch: comma lists in the format of Lucene's ``SolrSynonymParser``.
 
-A line ``a, b, c`` makes each word match the others; lines that share a word are merged by the engine pair by pair,
-never further. Pairs are therefore written as cliques: a line has three words only if all three pairs are synonyms. The
-parser splits at ``=>`` and commas, takes the character after a backslash as it is, and skips lines that begin with
-``#``.
+A line ``a, b, c`` makes each word match the others. Engines do not merge lines that share a word transitively, so pairs
+are written as cliques: a line has three words only if all three pairs are synonyms. The parser splits at ``=>`` and
+commas, takes the character after a backslash literally, and skips lines that begin with ``#``.
 """
 
 from __future__ import annotations
@@ -18,19 +17,19 @@ from wordstill.analysis.synonyms import Pair, spoken
 from wordstill.core.files import write_file
 
 ELASTICSEARCH = ".json"
-"""The end of a name that asks for a synonym set of Elasticsearch's API."""
+"""File name suffix for a synonym set of Elasticsearch's API."""
 
 
 class Rule(NamedTuple):
-    """Words that all mean the same."""
+    """Words that are all synonyms of each other."""
 
     words: tuple[str, ...]
     cosine: float
-    """The least of its pairs."""
+    """The smallest cosine of its pairs."""
 
 
 def rules(pairs: Sequence[Pair]) -> list[Rule]:
-    """Cliques that have every pair of words, and no other; the nearest pairs first."""
+    """Cliques that cover exactly these pairs, the nearest pairs first."""
     cosines: dict[str, dict[str, float]] = defaultdict(dict)
     for pair in pairs:
         cosines[pair.word][pair.other] = cosines[pair.other][pair.word] = pair.cosine
@@ -47,7 +46,7 @@ def rules(pairs: Sequence[Pair]) -> list[Rule]:
 
 
 def escape(word: str) -> str:
-    r"""A word as the parser reads it.
+    r"""A word escaped for the parser.
 
     >>> escape("a,b => #c\\d")
     'a\\,b \\=> #c\\\\d'
@@ -57,7 +56,7 @@ def escape(word: str) -> str:
 
 
 def write_rules(path: Path, found: Sequence[Rule], title: str) -> None:
-    """Write rules, whole or not at all: as a JSON synonym set if the name ends in ``.json``, else as lines."""
+    """Write rules atomically: as a JSON synonym set if the name ends in ``.json``, else as lines."""
     texts = [", ".join(escape(spoken(word)) for word in rule.words) for rule in found]
     if path.suffix.lower() == ELASTICSEARCH:
         entries = [{"id": f"rule-{number}", "synonyms": text} for number, text in enumerate(texts, 1)]
@@ -69,7 +68,7 @@ def write_rules(path: Path, found: Sequence[Rule], title: str) -> None:
 
 
 def _grown(cosines: Mapping[str, Mapping[str, float]], clique: list[str]) -> list[str]:
-    """The clique with every word that is linked to all of it, the nearest to its first word first."""
+    """The clique, extended greedily by words linked to all its members, those nearest to its first word first."""
     start = cosines[clique[0]]
     for word in sorted(start, key=lambda other: (-start[other], other)):
         if word not in clique and all(word in cosines[member] for member in clique):

@@ -1,9 +1,9 @@
-"""Synonyms from a table, with everything that a reviewer needs: mutual neighbors, without opposites and mere relatives.
+"""Synonyms from a table, for review: mutual nearest neighbors, without antonyms and merely related words.
 
-A pair of words is a candidate if each is among the nearest of the other and their cosine reaches a threshold. A lexicon
-decides where it knows both words: pairs that it links stay, others are mere relatives. Opposites go by a lexicon of
-antonyms and by the directions that its pairs show (`Opposites`). Vectors decide about the rest, which is mostly
-names, inflected forms and the terms of the user's own field.
+A pair of words is a candidate if each is among the nearest neighbors of the other and their cosine reaches a threshold.
+If a lexicon has both words, it decides: pairs that it links are kept, others are merely related. Antonyms are removed
+by a lexicon of antonyms and along directions learned from its pairs (`Opposites`). Vectors decide on all other pairs,
+which are mostly names, inflected forms and terms of the user's field.
 """
 
 from __future__ import annotations
@@ -31,23 +31,23 @@ if TYPE_CHECKING:
 
 THRESHOLD, NEIGHBORS = 0.6, 10
 STEM, SHORTEST_STEM = 0.55, 3
-"""Words are forms of one if they begin alike for so much of the longer one, and for so many letters."""
+"""Words have the same stem if their common prefix is this share of the longer word, and at least this long."""
 HEAD = "# y or n\tword\tother\tcosine\topposite\treason\n"
 REVIEWED = "review"
 DIRECTIONS, RIDGE, FOLDS = 5, 1.0, 5
 NEAR = 0.4
-"""Least cosine of a pair that is learned from."""
+"""Minimum cosine of pairs to learn from."""
 LEAST_PAIRS = 100
-"""Near pairs of antonyms and of synonyms; with fewer nothing is learned."""
+"""Minimum number of near pairs of antonyms and of synonyms to learn from."""
 LOST = 0.1
-"""Share of held-out synonyms that may be taken for opposites."""
+"""Share of held-out synonyms above the bound for opposites."""
 
 Pairs = NDArray[np.int64]
 """Rows of a table, (pairs, 2)."""
 
 
 class Pair(NamedTuple):
-    """Two words that may be synonyms, and what became of them."""
+    """Two words that may be synonyms, and the decision on them."""
 
     word: str
     other: str
@@ -56,7 +56,7 @@ class Pair(NamedTuple):
     reason: str
     """``vectors``, ``lexicon`` or ``review``; ``antonyms``, ``opposite direction``, ``relatives``, ``same stem``."""
     opposite: float | None = None
-    """The score along the directions of opposites, where they were learned."""
+    """The score along the directions of opposites, if these were learned."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class Synonyms:
     """Words of the table without a letter, which search engines drop."""
     opposites: Opposites | None = None
     agreement: float | None = None
-    """Of the pairs whose words the lexicon both knows, the share that it links; None if it knows none."""
+    """Share of pairs linked by the lexicon, among those of which it has both words; None if there are none."""
 
     def kept(self) -> list[Pair]:
         """The pairs to use."""
@@ -90,14 +90,14 @@ def find_synonyms(
     """Find the synonyms of a table.
 
     Args:
-        table: Every word with a letter is compared with every other.
-        threshold: Least cosine of a pair.
-        neighbors: How many of the nearest words of each must have the other among them.
+        table: All words with a letter are compared.
+        threshold: Minimum cosine of a pair.
+        neighbors: Each word must be among this many nearest neighbors of the other.
         lexicon: Pairs of synonyms, such as a wordnet's.
-        relatives: Links of another kind, such as a wordnet's hypernyms: their words too are known to the lexicon.
+        relatives: Other links, such as a wordnet's hypernyms, whose words count as known to the lexicon.
         antonyms: Pairs of opposites.
-        reviewed: Decisions of a reviewer, by pair in alphabetical order; they come before all else.
-        seed: Of the folds on which the bound for opposites is found.
+        reviewed: Decisions of a reviewer, by pair in alphabetical order; they override everything else.
+        seed: Seed of the folds for the bound for opposites.
         progress: Show progress.
     """
     if not 0 < threshold <= 1 or neighbors < 1:
@@ -131,7 +131,7 @@ class _Judge:
     alike: set[tuple[int, ...]]
     apart: set[tuple[int, ...]]
     known: set[int]
-    """Rows that the lexicon has."""
+    """Rows of words in the lexicon."""
     reviewed: Mapping[tuple[str, str], bool]
 
     def decide(self, one: int, other: int, *, opposite: bool) -> tuple[bool, str]:
@@ -158,7 +158,7 @@ def spoken(word: str) -> str:
 
 
 def _same_stem(one: str, other: str) -> bool:
-    """Whether two words look like forms of one, which search engines match by stemming."""
+    """Whether two words look like forms of one word, which search engines match by stemming."""
     common = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other)))
     return one == other or common >= max(SHORTEST_STEM, STEM * max(len(one), len(other)))
 
@@ -182,7 +182,7 @@ def write_review(path: Path, found: Synonyms) -> None:
 
 
 def read_review(path: Path) -> dict[tuple[str, str], bool]:
-    """The decisions of a file of `write_review`, changed by a reviewer, by pair in alphabetical order."""
+    """The decisions in a reviewed file of `write_review`, by pair in alphabetical order."""
     found = {}
     with reading(path):
         for place, line in filled_lines(path, "#"):
@@ -195,14 +195,14 @@ def read_review(path: Path) -> dict[tuple[str, str], bool]:
 
 
 def _has_letter(word: str) -> bool:
-    # Tabs and line ends cannot stand in the files; an engine refuses a rule whose words its analyzer drops.
+    # The files cannot have tabs or line ends in words; an engine rejects a rule whose words its analyzer drops.
     return any(character.isalpha() for character in word) and not any(mark in word for mark in "\t\n\r")
 
 
 def _mutual(
     table: WordVectors, rows: NDArray[np.int64], threshold: float, neighbors: int, *, progress: bool
 ) -> list[tuple[int, int, float]]:
-    """Pairs of rows, the smaller first, that are near enough and among the nearest of each other, with the cosine."""
+    """Pairs of rows, the smaller first, that are mutual nearest neighbors above the threshold, with their cosine."""
     unit = table.unit[rows]
     near: dict[tuple[int, int], float] = {}
     mutual = []
@@ -219,7 +219,7 @@ def _mutual(
 
 
 def rows_of_links(table: WordVectors, lexicon: Lexicon | None) -> Pairs:
-    """The links of a lexicon between words of the table, the smaller row first, each once."""
+    """The distinct links of a lexicon between words of the table, the smaller row first."""
     if lexicon is None:
         return np.empty((0, 2), dtype=np.int64)
 
@@ -233,7 +233,7 @@ def rows_of_links(table: WordVectors, lexicon: Lexicon | None) -> Pairs:
 
 
 def _rows(table: WordVectors, lexicon: Lexicon) -> list[int | None]:
-    """The row of each word of a lexicon: as written, with underscores, or in lower case."""
+    """The row of each word of a lexicon, looked up as written, with underscores, or in lower case."""
 
     def row(word: str) -> int | None:
         forms = (word, word.replace(" ", "_"), word.lower())
@@ -244,13 +244,13 @@ def _rows(table: WordVectors, lexicon: Lexicon) -> list[int | None]:
 
 @dataclass(frozen=True, eq=False)
 class Opposites:
-    """Directions that tell opposites from synonyms, and the score above which a pair is one.
+    """Directions that separate opposites from synonyms, and the score above which a pair counts as opposite.
 
-    Opposites are near each other in any table, because they are used alike, but they differ along a few directions in
-    which synonyms do not. With A and S the mean outer products of the unit differences of antonyms and of synonyms, the
-    directions are the generalized eigenvectors of A v = λ (S + r I) v with the largest λ; a pair's score is the squared
-    length of its unit difference along them. Which score is too large follows from pairs that were held out, with all
-    the words in them. Only near pairs are learned from and judged: far ones differ in everything.
+    Opposites are near each other in any table, because they occur in similar contexts, but unlike synonyms they differ
+    along a few directions. With A and S the mean outer products of the unit differences of antonyms and of synonyms,
+    these are the generalized eigenvectors of A v = λ (S + r I) v with the largest λ. A pair's score is the squared
+    length of its unit difference along them. The bound is chosen on held-out pairs, none of whose words are in the
+    pairs learned from. Only near pairs are used, because distant words differ in all directions.
     """
 
     directions: Floats
@@ -280,10 +280,10 @@ def learn_opposites(
     Args:
         unit: Unit rows of the table, (words, dim).
         antonyms: Pairs of its rows.
-        synonyms: Pairs of its rows, none of which is among the antonyms.
-        seed: Of the folds of words.
-        directions: How many are learned.
-        ridge: r, as a share of the mean variance of the differences of synonyms.
+        synonyms: Pairs of its rows, none of them among the antonyms.
+        seed: Seed of the folds of words.
+        directions: Number of directions.
+        ridge: r, as a fraction of the mean variance of the differences of synonyms.
     """
     antonyms, synonyms = (pairs[_cosines(unit, pairs) >= NEAR] for pairs in (antonyms, synonyms))
     if min(len(antonyms), len(synonyms)) < LEAST_PAIRS:
@@ -306,7 +306,7 @@ def learn_opposites(
 def _directions(unit: NDArray[np.float32], antonyms: Pairs, synonyms: Pairs, directions: int, ridge: float) -> Floats:
     apart, together = (_scatter(_differences(unit, pairs)) for pairs in (antonyms, synonyms))
     together = together + ridge * np.trace(together) / len(together) * np.eye(len(together))
-    # With S = L L', the problem is the usual one for L^-1 A L^-1'.
+    # With S = L L', this is an ordinary eigenproblem of L^-1 A L^-1'.
     inverse = np.linalg.inv(np.linalg.cholesky(together))
     _, vectors = np.linalg.eigh(inverse @ apart @ inverse.T)
     found: Floats = inverse.T @ vectors[:, -directions:]

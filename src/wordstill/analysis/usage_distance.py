@@ -1,4 +1,4 @@
-"""How far the kept uses of a word are apart in two groups: average pairwise distance, and divergence of its senses."""
+"""Distances between a word's kept uses in two groups: average pairwise distance, and divergence of senses."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from wordstill.vectors.search import unit_rows
 
 PERMUTATIONS = 999
 LEAST_USES = 10
-"""Kept uses that a word needs in each group."""
+"""Minimum kept uses of a word in each group."""
 LEAST_DOCUMENTS = 4
-"""Documents that these must come from."""
+"""Minimum documents with these uses in each group."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class UsageDistance:
 
     estimate: Estimate
     chance: float
-    """What it would be, on average, if documents were exchanged between the groups."""
+    """Its mean over permutations of documents between the groups."""
     p: float
 
 
@@ -41,7 +41,7 @@ class UsageChange:
     pairwise: UsageDistance
     """Average pairwise distance of the teacher's states (APD of Giulianelli et al. 2020)."""
     senses: UsageDistance | None
-    """Jensen-Shannon divergence of the senses' shares, in bits; None for a word with one sense."""
+    """Jensen-Shannon divergence of the shares of the senses, in bits; None for a word with one sense."""
 
 
 def usage_change(
@@ -54,13 +54,14 @@ def usage_change(
     permutations: int = PERMUTATIONS,
     seed: int = 0,
 ) -> UsageChange | None:
-    """How far the uses of a word in two groups are apart; None where too few were kept of either for a claim.
+    """Distances between the uses of a word in two groups; None if too few uses or documents were kept for either.
 
-    Documents are permuted for p-values and left out one at a time for intervals; a text without documents has
-    paragraphs instead.
+    P-values are from permutations of documents, intervals from the jackknife over them; without documents, paragraphs
+    are used instead.
 
     Raises:
-        UsageError: The text is another one or lacks a group, or none of the word's occurrences was kept.
+        UsageError: The table was distilled from another text, the text lacks a group, or none of the word's occurrences
+            was kept.
     """
     refuse_other_text(senses.table, corpus)
     if corpus.groups is None:
@@ -77,7 +78,7 @@ def usage_change(
     if min(counts) < LEAST_USES:
         return None
     documents = paragraphs if corpus.documents is None else corpus.documents[paragraphs]
-    # A document is in one group only, so its first use says which.
+    # A document is in one group only, that of its first use.
     _, place, unit = np.unique(documents[used], return_index=True, return_inverse=True)
     first = groups[used][place] == pair[0]
     if min(first.sum(), (~first).sum()) < LEAST_DOCUMENTS:
@@ -106,10 +107,10 @@ def usage_change(
 def jensen_shannon(first: ArrayLike, second: ArrayLike) -> Array:
     """The Jensen-Shannon divergence of distributions over senses (..., senses), in bits: from 0 to 1.
 
-    Counts will do; they are divided by their sum.
+    Distributions may be given as counts.
 
     Raises:
-        UsageError: The senses are not the same number, a count is negative, or all of one are 0.
+        UsageError: The shapes differ, a count is negative, or all counts of a distribution are 0.
     """
     counts = [np.asarray(each, dtype=np.float64) for each in (first, second)]
     if counts[0].shape != counts[1].shape or not counts[0].ndim:
@@ -124,7 +125,7 @@ def jensen_shannon(first: ArrayLike, second: ArrayLike) -> Array:
 
 
 def _divergence(share: Array, middle: Array) -> Array:
-    """Kullback-Leibler divergence in bits; what never happens adds nothing."""
+    """Kullback-Leibler divergence in bits; outcomes of probability 0 contribute nothing."""
     there = share > 0
     bits: Array = np.where(there, share * np.log2(np.where(there, share / np.where(there, middle, 1), 1)), 0).sum(
         axis=-1
@@ -141,7 +142,7 @@ def _summed(rows: Array, unit: NDArray[np.int64]) -> Array:
 def _tested(
     statistic: Callable[[Array, Array], Array], most: float, first: NDArray[np.bool_], permutations: int, seed: int
 ) -> UsageDistance:
-    """A statistic from 0 to ``most`` of the documents of either group, with its chance, interval and p-value."""
+    """A statistic of the documents, between 0 and ``most``, with its interval, chance level and p-value."""
     size = len(first), int(first.sum())
     value = float(statistic(first[None].astype(np.float64), (~first[None]).astype(np.float64))[0])
     weights = leave_one_out(len(first))

@@ -1,7 +1,7 @@
-"""Word lists of association tests: the published ones, and those of a user's own file.
+"""Word lists of association tests: published lists, and those in a user's file.
 
-One layout, as TOML or JSON: ``lists`` has words by name, ``tests`` names one or two lists of targets and two of
-attributes. A plain file has one test: a line ``name: word, word, ...`` for each list, targets first, attributes last.
+Files are TOML or JSON: ``lists`` has words by name, ``tests`` names one or two lists of targets and two of attributes.
+A plain text file has one test: a line ``name: word, word, ...`` for each list, targets first, attributes last.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ LAYOUT = '[lists] NAME = "word word" and [tests.NAME] targets = ["LIST", "LIST"]
 
 
 class WordList(NamedTuple):
-    """Words that stand for one concept."""
+    """Words that represent a concept."""
 
     name: str
     words: tuple[str, ...]
@@ -32,15 +32,15 @@ class WordList(NamedTuple):
 
 @dataclass(frozen=True)
 class AssociationTest:
-    """Which words are compared with which."""
+    """An association test: one or two lists of targets, and two of attributes."""
 
     name: str
     targets: tuple[WordList, ...]
     """One or two concepts."""
     attributes: tuple[WordList, ...]
-    """The two poles; positive values mean nearer to the first."""
+    """The two poles; positive effects mean nearer to the first."""
     published: float | None = None
-    """The effect size in the paper that the lists come from."""
+    """The effect size in the paper that published the lists."""
 
     def __post_init__(self) -> None:
         if len(self.targets) not in (1, 2) or len(self.attributes) != 2:
