@@ -120,7 +120,7 @@ def test_norms_that_are_chance_are_warned_of(cli, rated, tmp_path):
     rows = [f"{word},{rating:.3f}" for word, rating in zip(WordVectors.load(rated).words, random)]
     (tmp_path / "noise.csv").write_text("\n".join(["word,noise", *rows]))
     done = cli("norms", tmp_path / "noise.csv", "--table", rated, "--out", tmp_path / "norms.csv")
-    assert (done.code, "'noise' of held-out words is predicted no better than chance" in done.err) == (0, True)
+    assert (done.code, "Predictions of 'noise' on held-out words are no better than chance" in done.err) == (0, True)
 
 
 def test_norms_as_json(cli, rated, tmp_path):

@@ -89,7 +89,7 @@ def test_uses_that_were_kept_are_compared(cli, made: Path):
 
 def test_words_that_cannot_be_compared_are_reported(cli, made: Path):
     ended = cli("change", made / "vectors", "--words", "river,nowhere", "--json")
-    assert (ended.code, ended.err.count("warning: Left out: The word 'nowhere'")) == (0, 1)
+    assert (ended.code, ended.err.count("warning: Skipped: The word 'nowhere'")) == (0, 1)
     found = json.loads(ended.out)
     assert (found["compared"], list(found["left_out"])) == (1, ["nowhere"])
 

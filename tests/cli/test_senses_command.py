@@ -115,12 +115,12 @@ def test_a_table_without_occurrences(cli, made, tmp_path):
 
 def test_too_few_uses_make_no_claim(cli, made):
     done = cli("senses", made / "vectors", "river", "--least", 7)
-    assert "too few for a claim (28 are needed)" in done.out
+    assert "too few to look for senses (28 needed)" in done.out
 
 
 def test_words_without_occurrences_are_left_out(cli, made, tmp_path):
     done = cli("senses", made / "vectors", "rivr", "river")
     assert done.code == 0 and done.out.startswith("river  25 uses")
-    assert "Left out, as no occurrence of theirs was kept: rivr." in done.err
+    assert "Skipped, because no occurrences of them were kept: rivr." in done.err
     done = cli("senses", made / "vectors", "rivr", "river", "--strength", 0.4, "--out", tmp_path / "senses")
-    assert done.code == 0 and "Left out" in done.err and "of them senses" in done.out
+    assert done.code == 0 and "Skipped" in done.err and "of them senses" in done.out

@@ -74,7 +74,7 @@ def command(
     measure = _measure(by)
     found = change(table, *pair, asked, least=least, by=measure, permutations=permutations, seed=seed)
     for left_out in found.left_out.values():
-        warn(f"Left out: {left_out}")
+        warn(f"Skipped: {left_out}")
     shown = [each for each in found.words if not sure or (each.q is not None and each.q < rate)][:topn]
     entries = [_entry(table, each, pair, neighbors) for each in shown]
     if text is not None:
@@ -106,7 +106,7 @@ def _measure(name: str) -> Measure:
 
 
 def _add_text(table: WordVectors, store: Path, entries: list[dict[str, Any]], pair: tuple[str, str], seed: int) -> None:
-    """Add to each word the sentences of either group that lie furthest towards the change, and how far uses differ."""
+    """Add to each word the sentences of each group most typical of the change, and the distance between its uses."""
     from wordstill.analysis.change import group_row
     from wordstill.analysis.concordance import Concordance
     from wordstill.analysis.senses import Senses
@@ -217,7 +217,7 @@ def _show(found: Change, shown: list[Moved], entries: list[dict[str, Any]], rate
 
 
 def _details(entry: dict[str, Any]) -> Iterator[str]:
-    """Lines about a word: its timeline, its uses, its sentences."""
+    """Lines on a word's timeline, uses and sentences."""
     if points := entry.get("timeline"):
         yield "timeline: " + ", ".join(
             f"{point['group']} {'too rare' if (there := point['distance']) is None else format(there['value'], '.3f')}"

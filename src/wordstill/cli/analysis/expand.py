@@ -59,7 +59,7 @@ def command(
     from wordstill.analysis.expansion import Expansion, read_decisions, write_decisions
 
     if (ask or propose) and decisions is None:
-        raise UsageError("--ask and --propose need --decisions FILE, where the answers are kept.")
+        raise UsageError("--ask and --propose need --decisions FILE, to save the answers.")
     if ask and (as_json or propose):
         raise UsageError("--ask cannot be combined with --json or --propose: each has its own output.")
     made = read_decisions(decisions) if decisions is not None and decisions.exists() else {}
@@ -92,7 +92,7 @@ def command(
 
 
 def _loop(state: Expansion, decisions: Path) -> None:
-    """Ask until the user quits, the answers end, or no candidate is left."""
+    """Ask until the user quits, the input ends, or no candidate is left."""
     from wordstill.analysis.expansion import write_decisions
 
     typer.echo(f"{ANSWERS[0].upper()}{ANSWERS[1:]}.", err=True)
@@ -122,7 +122,7 @@ def _list_text(state: Expansion) -> bytes:
 
 
 def _refuse_foreign(out: Path | None, state: Expansion, *, overwrite: bool) -> None:
-    """Refuse an output that exists, unless it is what these decisions made before."""
+    """Refuse an existing output, unless it is an earlier result of these decisions."""
     from wordstill.core.files import refuse_existing
 
     if out is not None and not (out.is_file() and out.read_bytes() == _list_text(state)):

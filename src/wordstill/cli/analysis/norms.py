@@ -48,7 +48,7 @@ def command(
     found.save(out, overwrite=overwrite)
     for norm in found.norms:
         if norm.pearson_interval.low <= 0:
-            warn(f"The rating {norm.name!r} of held-out words is predicted no better than chance: do not use it.")
+            warn(f"Predictions of {norm.name!r} on held-out words are no better than chance: do not use them.")
     if as_json:
         show_json(
             {
@@ -69,7 +69,7 @@ def _show(found: Norms, given: Ratings, out: Path) -> None:
         show_facts(_facts(norm))
     facts = {"written": f"{out}  {count_text(len(found.table), 'word')}"}
     if given.repeated:
-        facts["repeated"] = f"{count_text(given.repeated, 'line')} about a word that came before; ratings are averaged"
+        facts["repeated"] = f"{count_text(given.repeated, 'line')} with a repeated word; ratings are averaged"
     show_facts(facts)
     if found.missing:
         some = ", ".join(found.missing[:NAMED])

@@ -23,7 +23,7 @@ wordstill regress immigrant speeches.jsonl --table glove.6B.100d.txt --on party,
 wordstill regress bank reports.csv --table vectors --on industry --text body --json
 wordstill regress bank --table grouped --groups speakers.csv --on party,year"""
 CANDIDATES = 300
-"""Words around the word, of which those are shown that a field brings nearer."""
+"""Neighbors of the word among which to look for those that a field brings nearer."""
 
 
 def command(
@@ -111,7 +111,7 @@ def _plain(result: EmbeddingRegression) -> dict[str, Any]:
 
 
 def _near(vectors: WordVectors, result: EmbeddingRegression, topn: int) -> dict[str, dict[str, list[str]]]:
-    """For each column, the words that come nearer as it grows by one, and as it falls, of those near the word."""
+    """For each column, the neighbors that come nearer as it rises by one, and as it falls."""
     import numpy as np
 
     means = dict(zip(result.design.names[1:], result.design.matrix.mean(axis=0)[1:].tolist()))

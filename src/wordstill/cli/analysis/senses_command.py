@@ -30,7 +30,7 @@ NEIGHBORS = 6
 
 @dataclass(frozen=True)
 class RuleOptions:
-    """When uses of a word are several senses."""
+    """Options for splitting the uses of a word into senses."""
 
     strength: Annotated[
         float,
@@ -109,10 +109,10 @@ def command(
 
 
 def _kept(found: Senses, words: Sequence[str]) -> list[str]:
-    """The words with occurrences; the others are left out with a warning, unless there is nothing else."""
+    """The words with kept occurrences; others are skipped with a warning. All words if none has any."""
     kept = [word for word in words if found.find(word) is not None]
     if kept and (lost := [word for word in words if word not in kept]):
-        warn(f"Left out, as no occurrence of theirs was kept: {', '.join(lost)}.")
+        warn(f"Skipped, because no occurrences of them were kept: {', '.join(lost)}.")
     return kept or list(words)
 
 
@@ -127,7 +127,7 @@ def _write(found: Senses, words: Sequence[str] | None, out: Path, *, overwrite: 
 
 def _show_all(found: Senses, chosen: Sequence[WordSenses], corpus: Corpus | None, sentences: int) -> None:
     if not chosen:
-        typer.echo("No word has more than one sense by this rule.")
+        typer.echo("No word has more than one sense with these settings.")
     for number, senses in enumerate(chosen):
         if number:
             typer.echo()
@@ -173,7 +173,7 @@ def _verdict(found: Senses, senses: WordSenses) -> str:
     from wordstill.analysis.clusters import NEEDED
 
     if not senses.enough:
-        return f"too few for a claim ({NEEDED * found.config.least} are needed)"
+        return f"too few to look for senses ({NEEDED * found.config.least} needed)"
     what = f"{count_text(len(senses), 'sense')}, prediction strength {senses.strength:.2f}"
     return what if len(senses) > 1 else f"{what} (below {found.config.strength:g})"
 
@@ -181,7 +181,7 @@ def _verdict(found: Senses, senses: WordSenses) -> str:
 def _shares(counts: Sequence[int]) -> str:
     total = sum(counts)
     if not total:
-        return "no kept use"
+        return "no kept uses"
     return "  ".join(f"{count / total:4.0%}" for count in counts) + f"  of {count_text(total, 'use')}"
 
 
@@ -214,7 +214,7 @@ def _show_in_context(found: Senses, sentence: str, word: str, teacher: str | Non
     from wordstill.meaning.occurrence import Occurrence
 
     place = read_place(word)
-    # Bad positions and words without occurrences are refused before a model is loaded.
+    # Raises for bad positions and words without occurrences before a model is loaded.
     senses = found.of(Occurrence.at(sentence, place).word)
     with needs_models("wordstill senses --in"):
         from wordstill.analysis.senses_in_context import SenseReader
@@ -222,7 +222,7 @@ def _show_in_context(found: Senses, sentence: str, word: str, teacher: str | Non
         from wordstill.teacher.loading import recorded_teacher
     name = teacher or recorded_teacher(found.table)
     if name is None:
-        raise UsageError("The table does not say which model it came from. Name it with --teacher.")
+        raise UsageError("The table does not record which model it came from. Name it with --teacher.")
     answer = SenseReader(found, Teacher.from_pretrained(name)).lookup(sentence, place)
     if as_json:
         scored = dict(zip(answer.labels, (round(each, 6) for each in answer.probabilities)))

@@ -1,4 +1,4 @@
-"""``wordstill convert --to synonyms``: the options, the files and the report."""
+"""``wordstill convert --to synonyms``: options, files and report."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ PANEL = "With --to synonyms"
 
 @dataclass(frozen=True)
 class SynonymOptions:
-    """Which pairs of words are synonyms."""
+    """Options that decide which pairs of words are synonyms."""
 
     threshold: Annotated[
         float | None, option("X", "Minimum cosine of two synonyms; by default 0.6.", "--threshold", panel=PANEL)
@@ -61,13 +61,13 @@ class SynonymOptions:
     ] = None
 
     def refuse(self) -> None:
-        """Refuse options of synonyms for another format."""
+        """Raise a `UsageError` if an option is given; for formats other than synonyms."""
         given = [field.name for field in fields(self) if getattr(self, field.name) is not None]
         if given:
             raise UsageError(f"--{given[0]} is for --to synonyms only.")
 
     def open(self, target: Path, *, dtype: str | None, overwrite: bool) -> SynonymExport:
-        """Read the lexicons; what could not be written is refused."""
+        """Check the outputs and read the lexicons."""
         from wordstill.analysis.synonyms import NEIGHBORS, THRESHOLD, read_review
         from wordstill.core.files import refuse_existing
 
@@ -92,7 +92,7 @@ class SynonymOptions:
 
 @dataclass(frozen=True)
 class SynonymExport:
-    """Synonyms to be found and written."""
+    """An export of synonyms with checked settings."""
 
     target: Path
     review: Path
@@ -128,17 +128,17 @@ class SynonymExport:
         )
         if self.antonyms is None:
             warn("Antonyms, such as hot and cold, are not filtered out: name a lexicon of them with --antonyms.")
-        typer.echo(f"\nTo apply changes of the review, add: --reviewed {shlex.quote(str(self.review))} --overwrite")
+        typer.echo(f"\nTo apply your edits of the review, add: --reviewed {shlex.quote(str(self.review))} --overwrite")
 
 
 def _facts(found: Synonyms) -> dict[str, str]:
     kept, dropped = (Counter(pair.reason for pair in found.pairs if pair.kept is side) for side in (True, False))
     facts = {"kept": _counts(kept), "dropped": _counts(dropped)}
     if found.agreement is not None:
-        facts["lexicon"] = f"links {found.agreement:.0%} of the near pairs whose words it both knows"
+        facts["lexicon"] = f"links {found.agreement:.0%} of the candidate pairs for which it has both words"
     if (learned := found.opposites) is not None:
         facts["opposites"] = (
-            f"their directions catch {learned.caught:.0%} of held-out antonyms and lose {learned.lost:.0%} of "
+            f"learned directions drop {learned.caught:.0%} of held-out antonyms and {learned.lost:.0%} of "
             "held-out synonyms"
         )
     if found.skipped:
@@ -157,7 +157,7 @@ def _open(source: str, relation: str) -> Lexicon:
 
 
 def _hypernyms(source: str) -> Lexicon | None:
-    """The hypernyms of a wordnet, for the words that it has besides synonyms; None for a file, which has none."""
+    """The hypernyms of a wordnet, whose words count as known too; None for a file, which has no hypernyms."""
     place = Path(lexicon_place(source))
     if place.is_file():
         return None

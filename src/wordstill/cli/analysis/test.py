@@ -26,7 +26,7 @@ wordstill test vectors --test weat-6 --statistic sc-weat --each
 wordstill test vectors --lists my-lists.toml --two-sided --out associations.json"""
 SCHEMA = 1
 SHOWN = 10
-"""Words of a list that the table lacks."""
+"""Missing words to show for each list."""
 
 
 def command(
@@ -90,7 +90,7 @@ def command(
 
 
 def _groups(tables: Mapping[str, WordVectors]) -> dict[str, tuple[str, str]]:
-    """What all groups of tables are called: the table and the group by label; a table without groups is refused."""
+    """The table and group of each label; raises for a table without groups."""
     from wordstill.vectors.folds import with_folds
 
     several = len(tables) > 1
@@ -161,7 +161,7 @@ def _show(found: Sequence[Association], *, each: bool) -> None:
 
 
 def _differences(found: Sequence[Association], table_of: Mapping[str, str]) -> list[dict[str, Any]]:
-    """How the effect of each test differs between the first group of a table and each later one."""
+    """The difference of each test's effect between the first group of a table and each later one."""
     from wordstill.analysis.association import difference
 
     first: dict[tuple[str, ...], Association] = {}
@@ -183,7 +183,7 @@ def _show_differences(differences: Sequence[Mapping[str, Any]]) -> None:
 
 
 def _show_missing(found: Sequence[Association]) -> None:
-    """Say once for each table and list which words it lacks; a list is often part of several tests."""
+    """Print the missing words of each list once per table, because several tests may share a list."""
     missing = {(result.table, name): words for result in found for name, words in result.missing.items()}
     for (table, name), words in sorted(missing.items(), key=lambda item: item[0][0]):
         more = f" and {len(words) - SHOWN:,} more (--json lists all)" if len(words) > SHOWN + 1 else ""
@@ -194,7 +194,7 @@ def _show_missing(found: Sequence[Association]) -> None:
 def _cell(result: Association, *, several: bool) -> str:
     if result.effect is None:
         return f"none: {result.problem}"
-    # Effect sizes are in units of a deviation, the others are differences of cosines and of distances.
+    # Effect sizes are in standard deviations; the others are differences of cosines or distances.
     number = "+.2f" if "weat" in result.statistic else "+.3f"
     if result.interval is None:
         return f"{result.effect:{number}}\n{result.problem}"
