@@ -1,7 +1,7 @@
-"""Attention over texts that lie end to end in one row: each text sees only itself, and nothing is padded.
+"""Attention over packed texts: they are concatenated without padding, and each attends only to itself.
 
-`attend` is registered with transformers' attention interface, so any model that uses the interface can take
-it. On a CPU `attend_texts` is faster than torch's kernel for the usual lengths.
+`attend` is registered with transformers' attention interface, for any model that uses it. On a CPU, `attend_texts` is
+faster than torch's kernel for common lengths.
 """
 
 from __future__ import annotations
@@ -21,39 +21,39 @@ from wordstill.teacher.amx.amx_layers import amx_can_attend, attend_with_amx
 from wordstill.teacher.device import torch_multiplies_bfloat16
 
 TOGETHER = 64
-"""Neighbouring texts are read in one call while they have at most so many subwords together."""
+"""Adjacent texts are computed in one call while they have at most this many subwords in total."""
 ALIGNED, ALIGNED_TYPES = 16, (torch.bfloat16,)
-"""A processor's tiles take so many keys at a time, and a rest makes all of them slower."""
+"""Keys per tile of a CPU; a remainder slows all of them down."""
 SHORT = 48
-"""Texts of at most so many subwords are left to torch."""
+"""Texts of at most this many subwords are left to torch."""
 MOST_SCORES = {torch.float32: 1 << 20, torch.bfloat16: 1 << 22}
-"""More scores of one text do not stay in the cache, and it is left to torch too."""
+"""Maximum scores of a text that stay in the cache; longer texts are left to torch too."""
 LEAST_SUM, LARGEST_SUM = 1e-30, 1e30
 NAME, NAME_IN_COMPILED = "wordstill_packed", "wordstill_packed_in_compiled"
 FOREIGN = ("softcap", "s_aux", "alibi")
-"""What some models add to attention and the packed kernel does not know."""
+"""Arguments of some models that packed attention does not support."""
 SHORT_ON_GPU = 512
-"""Texts of fewer subwords on average take the kernel for short texts."""
+"""Texts of at most this many subwords on average use the kernel for short texts."""
 WIDTHS = (16, 32, 64, 128)
-"""Sizes of a head that it has."""
+"""Head sizes that it supports."""
 HALVES = (torch.bfloat16, torch.float16)
-"""What the kernel for long texts calculates in."""
+"""Types of the kernel for long texts."""
 
 
 @dataclass(frozen=True)
 class Packing:
-    """Where texts lie in a row of subwords."""
+    """The texts in a packed row of subwords."""
 
     lengths: list[int]
     """Subwords of each of the B texts."""
     bounds: Tensor
-    """[B + 1] int32, where each text begins, on the model's device."""
+    """[B + 1] int32 start of each text, and the end, on the model's device."""
     memory: dict[Any, Any] = field(default_factory=dict)
-    """What one layer computed and the next ones need again."""
+    """Values that one layer computes and the next ones reuse."""
 
 
 class CannotPack(Exception):
-    """The model asks for a kind of attention that the packed kernel does not have."""
+    """The model needs attention that packing does not support."""
 
 
 _current: ContextVar[Packing] = ContextVar("packing")
@@ -62,7 +62,7 @@ _calls: ContextVar[list[str]] = ContextVar("calls")
 
 @contextmanager
 def packed(packing: Packing) -> Iterator[None]:
-    """Inside, attention keeps to these texts."""
+    """Restrict attention to these texts within the block."""
     token = _current.set(packing)
     try:
         yield
@@ -71,13 +71,13 @@ def packed(packing: Packing) -> Iterator[None]:
 
 
 def current() -> Packing | None:
-    """Where texts lie, inside `packed`."""
+    """The packing, inside `packed`."""
     return _current.get(None)
 
 
 @contextmanager
 def noted_calls() -> Iterator[list[str]]:
-    """Which modules have asked for this kind of attention inside: some models take the name, and never ask."""
+    """Record the modules that call `attend` within the block: some models accept its name and never call it."""
     token = _calls.set([])
     try:
         yield _calls.get()
@@ -86,13 +86,13 @@ def noted_calls() -> Iterator[list[str]]:
 
 
 def register(*, compiled: bool = False) -> str:
-    """Make the kind of attention known to transformers; returns its name there. A compiled model leaves it out."""
+    """Register `attend` with transformers; returns its name there. In a compiled model, it is not compiled."""
     from transformers import AttentionInterface
 
     if not compiled:
         AttentionInterface.register(NAME, attend)
         return NAME
-    # Not a decorator: it loads the compiler, which takes seconds that only a compiled model repays.
+    # Not a decorator: this imports the compiler, which takes seconds and is needed for compiled models only.
     AttentionInterface.register(NAME_IN_COMPILED, torch.compiler.disable(attend))  # type: ignore[no-untyped-call]
     return NAME_IN_COMPILED
 
@@ -109,12 +109,12 @@ def attend(
     position_bias: Tensor | None = None,
     **others: Any,
 ) -> tuple[Tensor, None]:
-    """Attention in the form that transformers calls it: [1, heads, P, d] each; gives [1, P, heads, d].
+    """Attention with the signature of transformers: from [1, heads, P, d] each to [1, P, heads, d].
 
     ``position_bias`` is the table [heads, 2 n - 1] of `relative_positions`, by distance.
 
     Raises:
-        CannotPack: The model wants more than this.
+        CannotPack: The model needs attention that packing does not support.
     """
     _calls.get([]).append(type(module).__name__)
     packing = current() or _one_text(query)
@@ -137,7 +137,7 @@ def attend(
 
 
 def _one_text(query: Tensor) -> Packing:
-    """For a model that is run by hand over a text."""
+    """The packing of a single text, for a model that is called directly."""
     if len(query) > 1:
         raise CannotPack("it is run by hand over several texts. Run it text by text, or use attention=padded")
     length = query.shape[2]
@@ -145,7 +145,7 @@ def _one_text(query: Tensor) -> Packing:
 
 
 def _short_kernel(query: Tensor, packing: Packing, *, biased: bool) -> Callable[..., Tensor] | None:
-    """The kernel for short texts, where it can run and there is none that is faster."""
+    """The kernel for short texts, if it can run and is the fastest."""
     long = query.shape[2] > SHORT_ON_GPU * len(packing.lengths) and query.dtype in HALVES and not biased
     known = query.dtype in (torch.float32, *HALVES) and query.shape[-1] in WIDTHS
     if not query.is_cuda or long or not known:
@@ -158,7 +158,7 @@ def _short_kernel(query: Tensor, packing: Packing, *, biased: bool) -> Callable[
 
 
 def _flash(rows: list[Tensor], bounds: Tensor, longest: int, scale: float, causal: bool, reach: int | None) -> Tensor:
-    """[P, heads, d] by the operator below torch.nn.attention.varlen, whose own arguments often change."""
+    """[P, heads, d] by the operator below torch.nn.attention.varlen, whose signature often changes."""
     sides = {} if reach is None else {"window_size_left": reach - 1, "window_size_right": 0 if causal else reach - 1}
     attended: Tensor = torch.ops.aten._flash_attention_forward(
         *rows, bounds, bounds, longest, longest, 0.0, causal, False, scale=scale, **sides
@@ -168,17 +168,17 @@ def _flash(rows: list[Tensor], bounds: Tensor, longest: int, scale: float, causa
 
 @dataclass(frozen=True)
 class DistanceBias:
-    """What is added to the score of two subwords of a text, by their distance."""
+    """A bias on the scores of two subwords of a text, by their distance."""
 
     table: Tensor | None
     """[heads, 2 n - 1], from distance 1 - n (a key before its query) to n - 1."""
     reach: int | None
-    """Keys so far away, or farther, are not seen."""
+    """Keys at this distance or farther are masked."""
     memory: dict[Any, Any]
-    """Layers of a model often have the same table."""
+    """Cache, because layers of a model often share the table."""
 
     def between(self, window: _Window, like: Tensor) -> Tensor:
-        """[heads or 1, n, keys] of a window, in the type of a tensor."""
+        """[heads or 1, n, keys] bias of a window, in the type of ``like``."""
         texts, seen = window.texts, window.keys
         queries, keys, before = texts.stop - texts.start, seen.stop - seen.start, texts.start - seen.start
         place = (None if self.table is None else self.table.data_ptr(), self.reach, queries, keys, before)
@@ -193,7 +193,7 @@ class DistanceBias:
         bias = torch.zeros(1, queries, keys, dtype=like.dtype, device=like.device)
         if self.table is not None:
             middle = self.table.shape[1] // 2
-            # Larger distances are those between different texts, which do not see each other.
+            # Larger distances are between different texts, which are masked.
             bias = self.table.to(like.dtype)[:, (distance + middle).clamp_(0, 2 * middle)]
         return bias if self.reach is None else bias.masked_fill(distance.abs() >= self.reach, -torch.inf)
 
@@ -210,10 +210,10 @@ def attend_texts(
     aligned: tuple[torch.dtype, ...] = ALIGNED_TYPES,
     most_scores: int | None = None,
 ) -> Tensor:
-    """[P, heads, d] attention in which each text sees itself and nothing else; causal, what comes before it only.
+    """[P, heads, d] attention in which each text attends only to itself, causally if so set.
 
-    Queries are [heads, P, d]; keys and values may have a fraction of the heads, each of which serves several.
-    The lengths of the texts are P together.
+    Queries are [heads, P, d]; keys and values may have fewer heads, each shared by several query heads. The lengths of
+    the texts sum to P.
     """
     if not causal and bias is None and amx_can_attend(query, key, value, scale):
         return attend_with_amx(query, key, value, lengths, scale)
@@ -236,15 +236,15 @@ def attend_texts(
 
 @dataclass(frozen=True)
 class _Window:
-    """Texts that are read in one call, and the keys that they are compared with."""
+    """Texts that are computed in one call, and their keys."""
 
     texts: slice
     keys: slice
     mask: Tensor | None
-    """[n or 1, keys] what is added to the scores; None where every key is the text's own."""
+    """[n or 1, keys] added to the scores; None if all keys are the text's own."""
 
     def is_plain(self, heads: int, most_scores: int, *, half: bool) -> bool:
-        """Whether it is one text of a usual length; in bfloat16 also several short ones."""
+        """Whether it is one text of a common length, or in bfloat16 also several short ones."""
         n = self.texts.stop - self.texts.start
         return heads * n * n <= most_scores and (half or (self.mask is None and n > SHORT))
 
@@ -257,7 +257,7 @@ def windows_of(
     device: torch.device,
     aligned: tuple[torch.dtype, ...] = ALIGNED_TYPES,
 ) -> list[_Window]:
-    """All windows of a batch; they are the same in every layer. Several batches may be under way."""
+    """The windows of a batch. They are cached, because all layers share them; several batches may be in flight."""
     total = sum(lengths)
     step = ALIGNED if dtype in aligned and device.type == "cpu" else 1
     found, start = [], 0
@@ -265,7 +265,7 @@ def windows_of(
         stop = start + sum(texts)
         single = len(texts) == 1
         wanted = stop - start if single and causal else -(-(stop - start) // step) * step
-        # Keys of the neighbours fill the last step, and are masked; at the end there are none to the right.
+        # Masked keys of the next texts fill up the last tile; at the end, those of the texts before.
         first = min(start, max(0, total - wanted))
         last = min(first + wanted, total)
         mask = None
@@ -277,7 +277,7 @@ def windows_of(
 
 
 def _together(lengths: Sequence[int]) -> Iterator[list[int]]:
-    """Lengths of the texts of each window."""
+    """The lengths of the texts of each window."""
     texts: list[int] = []
     for length in lengths:
         if texts and sum(texts) + length > TOGETHER:
@@ -288,7 +288,7 @@ def _together(lengths: Sequence[int]) -> Iterator[list[int]]:
 
 
 def _mask(texts: Sequence[int], before: int, keys: int, causal: bool) -> Tensor:
-    """[n, keys], or one row for all where there is one text, whose keys begin after some others."""
+    """[n, keys] mask, where ``before`` keys of other texts come first; one row for all if there is a single text."""
     owner = torch.repeat_interleave(torch.arange(len(texts)), torch.tensor(texts))
     of_key = torch.full((keys,), -1)
     of_key[before : before + len(owner)] = owner
@@ -299,7 +299,7 @@ def _mask(texts: Sequence[int], before: int, keys: int, causal: bool) -> Tensor:
 
 
 def _plain(query: Tensor, key: Tensor, value: Tensor, added: Tensor | None, scale: float, out: Tensor) -> bool:
-    """Exponentials of the scores as they are; False where one is too large, or all of a row too small."""
+    """Softmax without subtracting the maximum; returns False if the sum of a row is too large or too small."""
     if added is None:
         scores = torch.bmm(query * scale, key.transpose(1, 2)).exp_()
     else:

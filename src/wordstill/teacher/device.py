@@ -1,4 +1,4 @@
-"""Which device and precision a teacher runs in."""
+"""The device and precision of a teacher."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ DRIVER = "libcuda.so.1"
 
 
 def choose_device(wanted: str) -> torch.device:
-    """``auto`` takes a GPU where there is one."""
+    """The device of a name; ``auto`` takes a GPU if there is one."""
     if wanted == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
@@ -42,9 +42,9 @@ def choose_device(wanted: str) -> torch.device:
 
 @contextmanager
 def waking(wanted: str) -> Iterator[None]:
-    """Start the GPU that is wanted, if there is one, while the block does something else.
+    """Initialize the requested GPU, if there is one, in the background of the block.
 
-    Its driver and its library for products need a second or more at first, mostly without the interpreter's lock.
+    The first use of its driver and matrix library takes a second or more, mostly without the GIL.
     """
     thread = threading.Thread(target=_wake, args=(wanted,), daemon=True)
     thread.start()
@@ -55,10 +55,10 @@ def waking(wanted: str) -> Iterator[None]:
 
 
 def _wake(wanted: str) -> None:
-    with suppress(Exception):  # Whoever uses the GPU then says what is wrong with it.
+    with suppress(Exception):  # The first real use of the GPU reports errors.
         if torch.version.cuda is None or wanted == "cpu":
             return
-        # torch would hold the lock meanwhile.
+        # torch would hold the GIL meanwhile.
         ctypes.CDLL(DRIVER).cuInit(0)
         device = choose_device(wanted)
         if device.type == "cuda":
@@ -67,13 +67,13 @@ def _wake(wanted: str) -> None:
 
 
 def synchronize() -> None:
-    """Wait until a GPU has finished its queue; nothing to wait for without one."""
+    """Wait until the GPU has finished its queue; without a GPU, this does nothing."""
     if torch.cuda.is_available():
         torch.cuda.synchronize()
 
 
 def choose_precision(wanted: str, device: torch.device) -> torch.dtype:
-    """``auto`` takes bfloat16 where torch multiplies it faster than float32, else float32.
+    """The type of a name; ``auto`` takes bfloat16 if the device has fast hardware for it, else float32.
 
     Raises:
         UsageError: The name is unknown, or products in bfloat16 would kill this process.
@@ -93,13 +93,13 @@ def choose_precision(wanted: str, device: torch.device) -> torch.dtype:
 
 
 def to_arrays(tensors: Mapping[str, Tensor]) -> dict[str, NDArray[Any]]:
-    """Tensors of any device as arrays, for a checkpoint."""
+    """Tensors on any device as arrays, for a checkpoint."""
     return {name: tensor.detach().cpu().contiguous().numpy() for name, tensor in tensors.items()}
 
 
 def to_tensors(arrays: Mapping[str, NDArray[Any]], prefix: str = "") -> dict[str, Tensor]:
-    """Arrays whose names begin with a prefix as tensors, named without it."""
-    # Mapped arrays are read-only, which tensors cannot be.
+    """The arrays whose names begin with a prefix as tensors, with names without it."""
+    # Copied, because memory-mapped arrays are read-only, which tensors cannot be.
     return {
         name.removeprefix(prefix): torch.from_numpy(np.array(array))
         for name, array in arrays.items()
@@ -120,10 +120,10 @@ def _usual_on_gpu() -> torch.dtype:
 
 @contextmanager
 def shared_cores(size: int) -> Iterator[Callable[[], None]]:
-    """Give this thread one of ``size`` equal shares of torch's cores; yields what gives a thread its own.
+    """Limit this thread to one of ``size`` equal shares of torch's cores; yields a function that limits other threads.
 
-    A thread with a core of its own does not wait for the others after every operation, as the threads of one
-    operation do, which costs most where other programs run.
+    Threads with cores of their own need not wait for each other after every operation, as the threads of one operation
+    do. These waits cost most when other programs are running.
     """
     cores = torch.get_num_threads()
     take_share = partial(torch.set_num_threads, max(1, cores // size))
@@ -135,30 +135,30 @@ def shared_cores(size: int) -> Iterator[Callable[[], None]]:
 
 
 def amx_announced() -> bool:
-    """Whether this processor says that it has matrix tiles for bfloat16 (AMX)."""
+    """Whether this CPU reports matrix tiles for bfloat16 (AMX)."""
     return bool(getattr(torch.cpu, "_is_amx_tile_supported", lambda: False)())
 
 
 @cache
 def torch_multiplies_bfloat16() -> bool:
-    """Whether torch multiplies bfloat16 on this processor without a detour."""
+    """Whether torch multiplies bfloat16 natively on this CPU."""
     return bool(getattr(torch.ops.mkldnn, "_is_mkldnn_bf16_supported", lambda: False)())
 
 
 @cache
 def cpu_multiplies_bfloat16() -> bool:
-    """Whether this processor has matrix tiles for bfloat16 that really work, and oneDNN may use them."""
+    """Whether this CPU has working matrix tiles for bfloat16, and oneDNN may use them."""
     return amx_announced() and not amx_forbidden() and survives_bfloat16()
 
 
 def amx_forbidden() -> bool:
-    """Whether the environment tells oneDNN to leave matrix tiles alone; bfloat16 is slow without them."""
+    """Whether the environment keeps oneDNN from using matrix tiles; bfloat16 is slow without them."""
     allowed = os.environ.get(ISA_VARIABLE, "").upper()
     return allowed not in ("", "ALL", "DEFAULT") and "AMX" not in allowed
 
 
 def bfloat16_is_safe() -> bool:
-    """Whether this process would live through products in bfloat16; broken tiles are avoided if need be."""
+    """Whether this process survives products in bfloat16, avoiding broken tiles if necessary."""
     if cpu_multiplies_bfloat16():
         return True
     avoid_broken_amx()
@@ -166,20 +166,20 @@ def bfloat16_is_safe() -> bool:
 
 
 def survives_bfloat16(seconds: int = PROBE_SECONDS) -> bool:
-    """Whether this process would live through a product in bfloat16.
+    """Whether this process would survive a product in bfloat16.
 
-    Some virtual machines announce AMX but hide the leaf of CPUID that describes its tiles (1D). oneDNN then
-    configures no tiles and dies on the first instruction that uses one, which no exception handler can catch.
+    Some virtual machines report AMX but hide the CPUID leaf that describes its tiles (1D). oneDNN then configures no
+    tiles and crashes on the first tile instruction, which no exception handler can catch.
     """
     return survives(_bfloat16_product, seconds)
 
 
 def survives(product: Callable[[], object], seconds: int = PROBE_SECONDS) -> bool:
-    """Whether this process would live through a product: it is tried in a child, in some ten milliseconds."""
+    """Whether this process would survive a product, which is tried in a child process within some ten milliseconds."""
     if not sys.platform.startswith("linux"):
         return True
-    # A new interpreter would need seconds to import torch. The child runs one operation on one thread and
-    # ends without clean-up; should it wait for a lock that another thread held, its alarm ends it.
+    # A fork, because a new interpreter would take seconds to import torch. The child runs one operation on one thread
+    # and exits without clean-up; if it waits for a lock that another thread held, its alarm ends it.
     child = os.fork()
     if child == 0:
         _try(product, seconds)
@@ -187,9 +187,9 @@ def survives(product: Callable[[], object], seconds: int = PROBE_SECONDS) -> boo
 
 
 def avoid_broken_amx() -> None:
-    """Where matrix tiles are announced but do not work, tell oneDNN to leave them alone.
+    """Keep oneDNN from using matrix tiles that are reported but do not work.
 
-    It listens only before its first product in a process.
+    This has no effect after its first product in a process.
     """
     if amx_announced() and not cpu_multiplies_bfloat16():
         os.environ.setdefault(ISA_VARIABLE, ISA_WITHOUT_AMX)
@@ -209,7 +209,7 @@ def _try(product: Callable[[], object], seconds: int) -> NoReturn:
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
         signal.alarm(seconds)
-        # The parent's pool of threads does not exist in the child.
+        # The parent's thread pool does not exist in the child.
         torch.set_num_threads(1)
         product()
         status = 0

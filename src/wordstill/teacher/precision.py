@@ -1,6 +1,6 @@
-"""A model in the precision that suits its device: by AMX, by bfloat16, or as it is; on a CPU found by a trial.
+"""The precision of a model on its device: AMX kernels, bfloat16 or float32; on a CPU chosen by a speed trial.
 
-On a CPU the weights of linear layers are sorted once, as products read them, and not at every call.
+On a CPU, the weights of linear layers are reordered once for matrix products, not in every call.
 """
 
 from __future__ import annotations
@@ -50,28 +50,28 @@ from wordstill.teacher.layers import (
 )
 
 CHOICES = ("float32", "bfloat16", "tiles")
-"""As the model is; in bfloat16 by torch; in bfloat16 by our kernels for matrix tiles."""
+"""In float32 by torch, in bfloat16 by torch, and in bfloat16 by our kernels for matrix tiles."""
 LENGTHS = (128, 96, 64, 64, 48, 48, 32, 32)
 """Subwords of the texts of a trial."""
 ROUNDS, SLOW = 3, 1.0
-"""Runs of each candidate after the first; only one where the first took so many seconds."""
+"""Timed runs of each candidate after a warm-up; only one if a warm-up took more than this many seconds."""
 LEAST_GAIN = 1.05
-"""How much faster than float32 another choice must be."""
+"""Minimum speedup over float32 of another choice."""
 
 
 @dataclass(frozen=True)
 class Choice:
-    """What a model runs in, and why."""
+    """The chosen precision and kernels of a model, and why."""
 
     name: str
     reason: str
-    """For people."""
+    """For messages."""
     milliseconds: dict[str, float] = field(default_factory=dict)
-    """Of one trial batch, by choice."""
+    """Time of a trial batch, by choice."""
 
     @classmethod
     def after(cls, seconds: Mapping[str, float]) -> Choice:
-        """The fastest, but float32 where the gain is small."""
+        """The fastest, or float32 if the speedup is small."""
         best = min(seconds, key=lambda name: seconds[name])
         if seconds[best] * LEAST_GAIN > seconds["float32"]:
             best = "float32"
@@ -81,11 +81,11 @@ class Choice:
 
 
 class TrialMemory:
-    """Choices of earlier trials in the user's cache, one file for each model and processor.
+    """Cached choices of earlier trials, one file for each model and CPU.
 
     Args:
-        fingerprint: The model's.
-        folder: None takes the user's cache.
+        fingerprint: The model's fingerprint.
+        folder: The folder of the cache; None takes the user's.
     """
 
     def __init__(self, fingerprint: str, folder: Path | None = None) -> None:
@@ -99,7 +99,7 @@ class TrialMemory:
         self.path = (folder or user_cache("trials")) / f"{key}.json"
 
     def recall(self) -> Choice | None:
-        """The choice of an earlier trial; None where there was none, or its file is damaged."""
+        """The choice of an earlier trial; None if there was none or its file is damaged."""
         try:
             choice = Choice(**read_record(self.path)["choice"])
         except (OSError, ValueError, KeyError, TypeError, RecursionError, DataError):
@@ -107,7 +107,7 @@ class TrialMemory:
         return choice if choice.name in CHOICES else None
 
     def keep(self, choice: Choice) -> Choice:
-        """Remember a choice; where that is impossible, float32 with a warning, since the next trial may differ."""
+        """Cache a choice. If that fails, warn and choose float32, because the next trial could choose differently."""
         try:
             write_record(self.path, {**self.facts, "choice": asdict(choice)})
         except (OSError, DataError) as error:
@@ -122,13 +122,13 @@ class TrialMemory:
 
 
 def run_trial(candidates: Mapping[str, Any], depth: int, name: str, subwords: Ints) -> Choice:
-    """Time models that give the same states, in turns, over beginnings and repetitions of a text [n]."""
+    """Time models that give the same states, in turns, over a text [n], cut or repeated to the trial's lengths."""
     batch = DeviceLoader(torch.device("cpu"))(bare_batch([np.resize(subwords, length) for length in LENGTHS]))
     with shared_cores(torch.get_num_threads()), ExitStack() as stack:
         runs = {choice: _timed(model, depth, name, batch, stack) for choice, model in candidates.items()}
         seconds = {choice: run() for choice, run in runs.items()}
         rounds = 1 if max(seconds.values()) > SLOW else ROUNDS
-        # The first run of each is slower: kernels are made in it.
+        # The first run of each is a warm-up, in which kernels are created.
         turns = [{choice: run() for choice, run in runs.items()} for _ in range(rounds)]
     return Choice.after({choice: min(turn[choice] for turn in turns) for choice in runs})
 
@@ -139,7 +139,7 @@ def _timed(model: Any, depth: int, name: str, batch: DeviceBatch, stack: ExitSta
         forward.use_packing(True)
         stack.callback(forward.use_packing, False)
         forward(batch, (depth,))
-    except Exception:  # Models refuse in every way; whether one packs is decided later.
+    except Exception:  # Models fail in many ways; whether one can be packed is decided later.
         forward.use_packing(False)
 
     def run() -> float:
@@ -152,7 +152,7 @@ def _timed(model: Any, depth: int, name: str, batch: DeviceBatch, stack: ExitSta
 
 @cache
 def processor() -> str:
-    """Name and abilities of the processor, as far as the system tells."""
+    """A hash of the CPU's name and features, as far as the system reports them."""
     facts = [platform.machine(), platform.processor(), torch.backends.cpu.get_cpu_capability()]
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").split("\n\n", 1)[0].splitlines()
@@ -164,29 +164,29 @@ def processor() -> str:
 
 
 WITH_AMX = ("auto", "bfloat16")
-"""Precisions for which matrix tiles are tried on a CPU, before what torch has."""
+"""Precisions for which our kernels for matrix tiles are tried on a CPU before torch's."""
 TRIED = range(1_000_000, 1_000_000_000)
-"""Numbers of weights of models that a trial is made for: it would not repay for smaller ones, and several copies of a
-larger one may not fit into memory."""
+"""Numbers of weights of models with a trial. For smaller models it would not pay off, and several copies of a larger
+one may not fit into memory."""
 OPERATORS = ("_linear_pointwise", "_reorder_linear_weight")
-"""What torch must have for sorted weights."""
+"""Operators of torch that reordered weights need."""
 
 
 def in_precision(model: Any, wanted: str, device: torch.device, probe: Tensor, depth: int, teacher: str) -> Any:
-    """The model on its device, in the precision that is wanted.
+    """The model on its device in the requested precision.
 
-    On a CPU ``auto`` and ``bfloat16`` use matrix tiles where the model fits them; else what torch has.
+    On a CPU, ``auto`` and ``bfloat16`` use our kernels for matrix tiles if these support the model, else torch's.
 
     Args:
-        model: A model on the CPU; it is taken over.
+        model: A model on the CPU; it may be modified.
         wanted: ``auto``, ``float32``, ``bfloat16`` or ``float16``.
-        device: Where it shall run.
-        probe: Subwords of a short text [n], to try what is faster.
-        depth: Number of its last layer.
+        device: The device to run on.
+        probe: Subwords of a short text [n], on which states are compared.
+        depth: Index of its last layer.
         teacher: The teacher's name, for messages.
 
     Raises:
-        UsageError: The precision is unknown, or cannot be had on this device.
+        UsageError: The precision is unknown or not available on this device.
     """
     if device.type == "cpu" and wanted in WITH_AMX:
         with suppress(AmxUnavailable):
@@ -200,7 +200,7 @@ def in_precision(model: Any, wanted: str, device: torch.device, probe: Tensor, d
 
 
 def is_tried(model: Any, wanted: str, device: torch.device) -> bool:
-    """Whether the precision of a model is found by a trial."""
+    """Whether the precision of a model is chosen by a trial."""
     weights = sum(weight.numel() for weight in model.parameters())
     return wanted == "auto" and device.type == "cpu" and weights in TRIED
 
@@ -214,15 +214,15 @@ def fastest(
     recorded: str | None = None,
     make: Callable[..., Any] | None = None,
 ) -> tuple[Any, Choice]:
-    """A model on the CPU in the precision and with the kernels that are fastest here, without a change of its states.
+    """A model on the CPU in the fastest precision and kernels that keep its states, with the choice.
 
     Args:
-        model: A model on the CPU; it is taken over.
+        model: A model on the CPU; it may be modified.
         probe: Subwords of a short text [n].
-        depth: Number of its last layer.
-        teacher: Its name, for messages.
-        memory: What earlier trials chose.
-        recorded: What a run that is resumed uses; it is not tried again.
+        depth: Index of its last layer.
+        teacher: The teacher's name, for messages.
+        memory: Choices of earlier trials.
+        recorded: The choice of a run that is resumed, which is used without a trial.
         make: Makes the model of each choice; None takes `candidate`.
     """
     make = make or candidate
@@ -231,7 +231,7 @@ def fastest(
         found = make(known.name, model, probe, depth, teacher)
         if found is not None:
             return found, known
-    # Each but the first is a copy, and float32 is what the others are compared with.
+    # All but the first are copies; they are compared with float32.
     candidates = {name: make(name, model, probe, depth, teacher) for name in CHOICES}
     usable = {name: found for name, found in candidates.items() if found is not None}
     choice = memory.keep(run_trial(usable, depth, teacher, probe.numpy()))
@@ -239,7 +239,7 @@ def fastest(
 
 
 def candidate(name: str, model: Any, probe: Tensor, depth: int, teacher: str) -> Any:
-    """The model by one of `CHOICES`, the model itself left in float32; None where that is impossible or changes it."""
+    """The model by one of `CHOICES`; None if that is impossible or changes its states. The original becomes float32."""
     if name == "tiles":
         with suppress(AmxUnavailable):
             return with_amx(model, probe, depth)
@@ -255,18 +255,18 @@ def candidate(name: str, model: Any, probe: Tensor, depth: int, teacher: str) ->
 
 
 def has_bfloat16() -> bool:
-    """Whether torch multiplies bfloat16 on this processor without a detour, and survives it."""
+    """Whether torch multiplies bfloat16 natively on this CPU, without crashing."""
     return torch_multiplies_bfloat16() and (not amx_announced() or bfloat16_is_safe())
 
 
 def bfloat16_if_close(model: Any, subwords: Tensor, depth: int, name: str) -> Any:
-    """A model on the CPU in bfloat16, or in float32 with a warning where that changes the states of a text [n]."""
+    """A model on the CPU in bfloat16, or in float32 with a warning if that would change the states of a text [n]."""
     full = model.to(torch.float32)
     try:
         half = copy.deepcopy(full).to(torch.bfloat16)
         cosine = agreement(full, half, subwords, depth)
         reason = f"in bfloat16 its states have a mean cosine of only {cosine:.4f} with those in float32"
-    except Exception as error:  # Models have layers of every kind, and some do not run in bfloat16.
+    except Exception as error:  # Some layers do not run in bfloat16 and raise all kinds of errors.
         cosine, reason = 0.0, in_one_line(error)
     if cosine >= CLOSE_ENOUGH:
         return half
@@ -278,7 +278,7 @@ def bfloat16_if_close(model: Any, subwords: Tensor, depth: int, name: str) -> An
 
 @torch.inference_mode()
 def with_sorted_weights(model: Any, subwords: Tensor, depth: int) -> Any:
-    """A copy of a model on a CPU with sorted weights in its blocks; the model where the states of a text [n] differ."""
+    """A copy of a model on a CPU with reordered weights in its blocks; the model if states of a text [n] differ."""
     avoid_broken_amx()
     if not all(hasattr(torch.ops.mkldnn, name) for name in OPERATORS):
         return model
@@ -288,13 +288,13 @@ def with_sorted_weights(model: Any, subwords: Tensor, depth: int) -> Any:
             changed.set_submodule(name, SortedLinear(layer))
         one, other = (last_states(each, subwords, depth) for each in (model, changed))
         same = relative_difference(other, one) <= TOLERANCE[one.dtype]
-    except Exception:  # Some models look at a layer's weights while they run.
+    except Exception:  # Some models access the weights of layers directly.
         same = False
     return changed if same else model
 
 
 class SortedLinear(nn.Module):
-    """What a linear layer on a CPU gives, in bfloat16 about a fifth faster; `state_dict` gives its weights back."""
+    """A linear layer with reordered weights, about a fifth faster in bfloat16; `state_dict` has the original order."""
 
     def __init__(self, linear: nn.Linear) -> None:
         super().__init__()
@@ -303,7 +303,7 @@ class SortedLinear(nn.Module):
         self._weight: Tensor = torch.ops.mkldnn._reorder_linear_weight(linear.weight.detach())
 
     def forward(self, x: Tensor) -> Tensor:
-        """[..., N] of [..., K]."""
+        """[..., N] from [..., K]."""
         product: Tensor = torch.ops.mkldnn._linear_pointwise(x, self._weight, self.bias, "none", [], "")
         return product
 

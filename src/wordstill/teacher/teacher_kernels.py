@@ -12,7 +12,7 @@ from torch import Tensor
 ROWS, COLUMNS = 64, 32
 WARPS = 4
 STAGES = {2: 3, 4: 2}
-"""By the bytes of a number: what is read ahead must fit into the memory that a program has."""
+"""By bytes per number, because prefetched blocks must fit into the shared memory of a program."""
 
 
 def attend_short_texts(
@@ -25,23 +25,23 @@ def attend_short_texts(
     bias: Tensor | None = None,
     reach: int | None = None,
 ) -> Tensor:
-    """[P, heads, d] what each subword takes from those of its own text.
+    """[P, heads, d] attention in which each text attends only to itself.
 
-    One program does one head of one text, so that a text of any length costs what its own subwords cost.
-    Kernels for long texts split a text among programs and round its length up to their larger blocks.
+    A program computes one head of one text, so that a text costs no more than its own subwords. Kernels for long texts
+    split a text among programs and round its length up to their larger blocks.
 
     Args:
-        query: [P, heads, d], d a power of two; the last axis contiguous.
+        query: [P, heads, d], where d is a power of two and the last axis contiguous.
         key: [P, groups, d], where heads is a multiple of groups.
         value: Like the key.
-        bounds: [B + 1] int32, where each text begins.
-        scale: Factor of the scores.
-        causal: Whether a subword sees only itself and those before it.
-        bias: [heads, 2 n - 1] what is added to a score, by distance from 1 - n to n - 1; no text is longer than n.
-        reach: How near a subword must be to be seen; None sees the whole text.
+        bounds: [B + 1] int32 start of each text, and the end.
+        scale: Scale of the scores.
+        causal: Whether a subword attends only to itself and those before it.
+        bias: [heads, 2 n - 1] added to scores, by distance from 1 - n to n - 1; no text is longer than n.
+        reach: Subwords at this distance or farther are masked; None masks none.
     """
     rows, heads, width = query.shape
-    # A score is an exponent of 2 in the kernel.
+    # Scores are exponents of 2 in the kernel.
     table = query if bias is None else (bias.float() * math.log2(math.e)).contiguous()
     result = torch.empty(rows, heads, width, dtype=query.dtype, device=query.device)
     _attend[(heads, len(bounds) - 1)](
@@ -111,7 +111,7 @@ def _attend(
         seeing = first + tl.arange(0, ROWS)
         there = (seeing < length)[:, None]
         asked = tl.load(query + seeing[:, None] * query_row + column[None, :], mask=there, other=0.0)
-        # Not minus infinity: a row may see none of the first columns.
+        # Not minus infinity, because all of the first columns may be masked for a row.
         largest = tl.full((ROWS,), -1.0e30, dtype=tl.float32)
         total = tl.zeros((ROWS,), dtype=tl.float32)
         taken = tl.zeros((ROWS, DIM), dtype=tl.float32)
@@ -131,7 +131,7 @@ def _attend(
             distance = seen[None, :] - seeing[:, None]
             if LOCAL:
                 visible = visible & (distance < reach) & (distance > -reach)
-            # In float32 without rounding the factors, which is what that precision is chosen for.
+            # Without TF32, because float32 is chosen for its precision.
             products = tl.dot(asked, tl.trans(keys), input_precision="ieee")
             scores = products * scale
             if BIASED:

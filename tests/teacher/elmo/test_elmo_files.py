@@ -210,7 +210,7 @@ def test_files_that_cannot_be_used(tmp_path, monkeypatch):
     refused("activation", r"activation 'gelu' is unknown\. Expected relu or tanh", options=gelu)
     for number, wrong in enumerate(({"max_characters_per_token": 2}, {"filters": [[0, 3]]}, {"filters": [[12, 3]]})):
         broken = OPTIONS | {"char_cnn": OPTIONS["char_cnn"] | wrong}
-        refused(f"size{number}", r"sizes of \d+ and tokens of \d characters cannot be", options=broken)
+        refused(f"size{number}", r"the smallest size is \d+, and tokens have \d characters", options=broken)
     write(tmp_path / "two", prefix="a_")
     refused("two", r"holds 2 files named \*options\.json \(a_options\.json, b_options\.json\)", prefix="b_")
     broken = write(tmp_path / "broken")

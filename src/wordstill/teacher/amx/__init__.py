@@ -1,6 +1,6 @@
-"""Linear layers, attention and norms in bfloat16 by a processor's matrix tiles (AMX), without torch's help.
+"""Linear layers, attention and norms in bfloat16 on a CPU's matrix tiles (AMX), without torch.
 
-torch leaves them to oneDNN, which some virtual machines keep from using them.
+torch uses oneDNN for these, which cannot use the tiles on some virtual machines.
 """
 
 from wordstill.teacher.amx.amx_layers import AmxLinear, with_amx

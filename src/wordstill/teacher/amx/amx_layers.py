@@ -1,4 +1,4 @@
-"""Linear layers, norms and attention in bfloat16 by matrix tiles (AMX), and models that use them."""
+"""Linear layers, norms and attention in bfloat16 on matrix tiles (AMX), and models that use them."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from wordstill.teacher.layers import CLOSE_ENOUGH, agreement, blocks_of
 
 HALF = STEP // 2
 MOST_OF_IT = 0.9
-"""Share of the blocks' weights that must be in linear layers; all else is slow in bfloat16."""
+"""Minimum share of the blocks' weights in linear layers, because everything else is slow in bfloat16."""
 
 
 @torch.no_grad()
 def with_amx(model: Any, subwords: Tensor, depth: int) -> Any:
-    """A copy of a model in bfloat16, with the linear layers of its blocks by matrix tiles; tried on a short text [n].
+    """A copy of a model in bfloat16 with the linear layers of its blocks on matrix tiles, checked on a short text [n].
 
-    The model itself comes to be in float32.
+    The model itself becomes float32.
 
     Raises:
-        AmxUnavailable: There are no tiles, the model's layers do not fit them, or its states would change.
+        AmxUnavailable: There are no tiles, they do not support the model's layers, or its states would change.
     """
     _refuse_unfit(list(blocks_of(model, depth) or []))
     kernel()
@@ -37,7 +37,7 @@ def with_amx(model: Any, subwords: Tensor, depth: int) -> Any:
     try:
         _replace(changed, list(blocks_of(changed, depth) or []), subwords)
         cosine = agreement(exact, changed, subwords, depth)
-    except Exception as error:  # Some models look at a layer's weights while they run.
+    except Exception as error:  # Some models access the weights of layers directly.
         raise AmxUnavailable(in_one_line(error)) from error
     if not cosine >= CLOSE_ENOUGH:
         raise AmxUnavailable(f"its states have a mean cosine of only {cosine:.3f} with those in float32")
@@ -45,12 +45,12 @@ def with_amx(model: Any, subwords: Tensor, depth: int) -> Any:
 
 
 class AmxLinear(nn.Module):
-    """What a linear layer gives in bfloat16, with sums in float32; `state_dict` gives its weights back.
+    """A linear layer in bfloat16 with float32 sums; `state_dict` has the weights in their original order.
 
-    A row's result does not depend on the other rows.
+    The result of a row does not depend on the other rows.
 
     Args:
-        linear: The layer, on a CPU, or GPT-2's transposed one; its sizes are multiples of 32.
+        linear: The linear layer on a CPU, or GPT-2's transposed one; its sizes are multiples of 32.
         gelu: Whether to apply the exact ``gelu`` to the result.
 
     Raises:
@@ -67,15 +67,15 @@ class AmxLinear(nn.Module):
         self._transposed = type(linear) is not nn.Linear
         self._weight = _sorted(weight.to(torch.bfloat16))
         bias = self.bias.detach() if isinstance(self.bias, Tensor) else torch.zeros(self.out_features)
-        # A copy even where it is in float32 already.
+        # A copy even if it is in float32 already.
         self._full_bias = bias.to(torch.float32, copy=True)
 
     def forward(self, x: Tensor) -> Tensor:
-        """[..., N] of [..., K].
+        """[..., N] from [..., K].
 
         Raises:
             TypeError: The input is not in bfloat16.
-            ValueError: It has another size.
+            ValueError: It has the wrong size.
             AmxUnavailable: This process cannot use matrix tiles.
         """
         if x.dtype is not torch.bfloat16:
@@ -97,10 +97,10 @@ class AmxLinear(nn.Module):
 
 
 class AmxNorm(nn.Module):
-    """The norm of ``linear(hidden_states) + input_tensor`` without a pause for rounding between the two.
+    """The norm of ``linear(hidden_states) + input_tensor``, without rounding the sum before the norm.
 
     Args:
-        ending: What it stands in for, see `ends_in_norm`; children keep their names.
+        ending: The module to replace, see `ends_in_norm`; children keep their names.
     """
 
     def __init__(self, ending: nn.Module) -> None:
@@ -109,11 +109,11 @@ class AmxNorm(nn.Module):
             self.add_module(name, child)
         (norm,) = (child for child in ending.children() if isinstance(child, nn.LayerNorm))
         self._epsilon = norm.eps
-        # Copies even where they are in float32 already.
+        # Copies even if they are in float32 already.
         self._weight, self._bias = (each.detach().to(torch.float32, copy=True) for each in norm.parameters())
 
     def forward(self, hidden_states: Tensor, input_tensor: Tensor) -> Tensor:
-        """[..., N] of [..., K] and [..., N]."""
+        """[..., N] from [..., K] and [..., N]."""
         (linear,) = (child for child in self.children() if isinstance(child, AmxLinear))
         values: Tensor = linear(hidden_states).view(-1, linear.out_features)
         added = input_tensor.detach().reshape(values.shape).contiguous()
@@ -128,11 +128,11 @@ PARTS = (AmxLinear, nn.LayerNorm, nn.Dropout)
 ARGUMENTS = ["hidden_states", "input_tensor"]
 TRIED_ROWS = 4
 SAME = 0.05
-"""Largest difference that rounding to bfloat16 makes in a norm, whose numbers are near 1."""
+"""Maximum difference from rounding to bfloat16 in a norm, whose values are near 1."""
 
 
 def ends_in_norm(module: nn.Module) -> bool:
-    """Whether `AmxNorm` gives what a module gives, by what it consists of and by a trial."""
+    """Whether `AmxNorm` can replace a module, judging by its parts and by a trial."""
     children = list(module.children())
     linears = [child for child in children if isinstance(child, AmxLinear)]
     norms = [child for child in children if isinstance(child, nn.LayerNorm)]
@@ -150,7 +150,7 @@ def ends_in_norm(module: nn.Module) -> bool:
 
 
 def linear_weight(module: nn.Module) -> Tensor | None:
-    """[N, K] of a linear layer or of GPT-2's transposed one; None of anything else."""
+    """[N, K] weights of a linear layer or of GPT-2's transposed one; None for any other module."""
     if type(module) is nn.Linear:
         return module.weight.detach()
     if type(module).__name__ == "Conv1D" and isinstance(module.weight, Tensor):
@@ -159,7 +159,7 @@ def linear_weight(module: nn.Module) -> Tensor | None:
 
 
 def _sorted(weight: Tensor) -> Tensor:
-    """[N/32, K/32, 2, 16, 16, 2] of [N, K]: 32 outputs, 32 inputs, halves of outputs, pairs of inputs."""
+    """[N/32, K/32, 2, 16, 16, 2] from [N, K]: 32 outputs, 32 inputs, halves of outputs, pairs of inputs."""
     outputs, inputs = weight.shape
     parts = weight.reshape(outputs // STEP, 2, HALF, inputs // STEP, HALF, 2)
     return parts.permute(0, 3, 1, 4, 2, 5).contiguous()
@@ -175,7 +175,7 @@ def _refuse_unfit(blocks: Sequence[nn.Module]) -> None:
 
 
 def _replace(model: Any, blocks: Sequence[nn.Module], subwords: Tensor) -> None:
-    """Put tiles in the place of linear layers, and of those activations that they can apply themselves."""
+    """Replace linear layers, activations that they can apply themselves, and norms after them."""
     inside = {id(module) for block in blocks for module in block.modules()}
     modules = {name: module for name, module in model.named_modules() if id(module) in inside}
     layers = {name: AmxLinear(module) for name, module in modules.items() if linear_weight(module) is not None}
@@ -194,7 +194,7 @@ def _replace(model: Any, blocks: Sequence[nn.Module], subwords: Tensor) -> None:
 def _layers_before(
     gelus: dict[str, nn.Module], layers: Sequence[AmxLinear], model: Any, subwords: Tensor
 ) -> dict[str, list[AmxLinear]]:
-    """The layers whose results an activation is given as they are, of those that are given nothing else."""
+    """For each activation whose inputs are always unchanged results of linear layers, these layers."""
     results: list[tuple[Tensor, AmxLinear]] = []
     before: dict[str, list[AmxLinear]] = {name: [] for name in gelus}
 
@@ -217,11 +217,11 @@ def _layers_before(
 
 
 def amx_can_attend(query: Tensor, key: Tensor, value: Tensor, scale: float) -> bool:
-    """Whether this attention over [heads, P, width], which must not be causal, can be had from `attend_with_amx`."""
+    """Whether `attend_with_amx` supports this non-causal attention over [heads, P, width]."""
     given = (query, key, value)
     if any(tensor.dtype is not torch.bfloat16 or tensor.device.type != "cpu" for tensor in given):
         return False
-    # The kernel finds its largest score before it multiplies by the factor.
+    # The kernel finds the largest score before it multiplies by the scale.
     fits = query.shape == key.shape == value.shape and query.shape[2] % STEP == 0 and scale > 0
     if not fits or any(tensor.stride(2) != 1 for tensor in given):
         return False
@@ -233,12 +233,12 @@ def amx_can_attend(query: Tensor, key: Tensor, value: Tensor, scale: float) -> b
 
 
 def attend_with_amx(query: Tensor, key: Tensor, value: Tensor, lengths: Sequence[int], scale: float) -> Tensor:
-    """[P, heads, width] attention in which each text sees itself and nothing else.
+    """[P, heads, width] attention in which each text attends only to itself.
 
-    Query, key and value are [heads, P, width], with a width in one block that is a multiple of 32.
+    Query, key and value are [heads, P, width], where the width is contiguous and a multiple of 32.
 
     Raises:
-        ValueError: The lengths are not P together.
+        ValueError: The lengths do not sum to P.
     """
     heads, rows, width = query.shape
     if sum(lengths) != rows:
@@ -255,5 +255,5 @@ def attend_with_amx(query: Tensor, key: Tensor, value: Tensor, lengths: Sequence
 
 @lru_cache(maxsize=16)
 def _as_tensor(lengths: tuple[int, ...]) -> Tensor:
-    """The same in every layer of a model; several batches may be under way."""
+    """Cached, because all layers of a model share it; several batches may be in flight."""
     return torch.tensor(lengths, dtype=torch.int64)

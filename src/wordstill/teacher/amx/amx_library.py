@@ -1,4 +1,4 @@
-"""The kernels for matrix tiles (AMX): compiled when they are first needed, tried in a child, then kept."""
+"""The kernels for matrix tiles (AMX): compiled on first use, tried in a child process, and cached."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from wordstill.errors import WordstillError
 from wordstill.teacher import device
 
 LEAST_STEPS = 4
-"""A thread is not woken for less."""
+"""Minimum steps of work for a thread."""
 STEP = 32
-"""Sizes of layers and of heads must be multiples of this."""
+"""Sizes of layers and heads must be multiples of this."""
 MOST_NUMBERS = 8192
-"""In a row whose norm is taken."""
+"""Maximum size of a row in a norm."""
 HEADERS, SOURCES = ("tiles.h",), ("attention.c", "linear.c", "norm.c")
 FOLDER = Path(__file__).parent
 FLAGS = (
@@ -47,14 +47,14 @@ class AmxUnavailable(Exception):
 
 
 class CannotCompile(Exception):
-    """There is no library, and none can be made."""
+    """The library cannot be compiled."""
 
 
 def kernel() -> Kernel:
     """The kernel of this process.
 
     Raises:
-        AmxUnavailable: It has none, and never will have.
+        AmxUnavailable: This process cannot use matrix tiles.
     """
     found = find_kernel()
     if isinstance(found, str):
@@ -63,7 +63,7 @@ def kernel() -> Kernel:
 
 
 def share(count: int, step: int, work: Callable[[slice], None]) -> None:
-    """Do some work without Python's lock, in parts at the same time where the calling thread may use several cores.
+    """Split work that releases the GIL into parts, which run in parallel if the calling thread may use several cores.
 
     Parts begin at multiples of the step.
     """
@@ -80,7 +80,7 @@ def share(count: int, step: int, work: Callable[[slice], None]) -> None:
 
 
 class Kernel:
-    """The functions of the library; they let go of Python's lock, so that threads run side by side."""
+    """The functions of the library; they release the GIL, so that threads run in parallel."""
 
     def __init__(self, library: ctypes.CDLL) -> None:
         pointer, number, heads = ctypes.c_void_p, ctypes.c_long, ctypes.POINTER(Heads)
@@ -94,25 +94,25 @@ class Kernel:
         self._attend.argtypes = [*[heads] * 3, pointer, *[number] * 2, pointer, *[number] * 3, ctypes.c_float]
 
     def allow(self) -> None:
-        """Ask the operating system for the tiles, for all threads of this process.
+        """Request the tiles from the operating system, for all threads of this process.
 
         Raises:
-            AmxUnavailable: It refuses.
+            AmxUnavailable: The request was denied.
         """
         if self._allow() != 0:
             raise AmxUnavailable("the operating system does not give this process matrix tiles")
 
     def linear(self, x: Tensor, weight: Tensor, bias: Tensor, y: Tensor, *, gelu: bool) -> None:
-        """Write into y [m, N] what a layer gives for x [m, K], or the exact ``gelu`` of it; both lie in one block.
+        """Write the result of a layer for x [m, K], or its exact ``gelu``, to y [m, N]; both are contiguous.
 
-        All are in bfloat16 but for the bias [N] in float32; the weight is in the order of tiles, see `linear`.
+        All are in bfloat16 except the bias [N] in float32; the weight is ordered by tiles, see ``linear.c``.
         """
         rows, inputs = x.shape
         pointers = (tensor.data_ptr() for tensor in (x, weight, bias, y))
         _refuse_failure(self._linear(*pointers, rows, y.shape[1], inputs, gelu))
 
     def norm(self, values: Tensor, added: Tensor, weight: Tensor, bias: Tensor, epsilon: float) -> None:
-        """Replace values [m, N] by the layer norm of their sum with others [m, N]; both lie in one block.
+        """Replace values [m, N] by the layer norm of ``values + added``; both are contiguous.
 
         They are in bfloat16, weight and bias [N] in float32; N is a multiple of 32 and at most 8,192.
         """
@@ -120,9 +120,9 @@ class Kernel:
         self._norm(*pointers, *values.shape, epsilon)
 
     def attend(self, query: Tensor, key: Tensor, value: Tensor, out: Tensor, lengths: Tensor, scale: float) -> None:
-        """Write attention into out; all are [heads, P, width] in bfloat16, with a width in one block.
+        """Write attention to ``out``; all are [heads, P, width] in bfloat16, with contiguous widths.
 
-        The texts' lengths, in int64, are P together; the scale is above 0.
+        The lengths of the texts, in int64, sum to P; the scale is above 0.
         """
         heads, _, width = query.shape
         given = (Heads.of(tensor) for tensor in (query, key, value))
@@ -131,21 +131,21 @@ class Kernel:
 
 
 class Heads(ctypes.Structure):
-    """Numbers in bfloat16 [positions, heads, width], whose width lies in one block."""
+    """A bfloat16 array [positions, heads, width] with contiguous widths."""
 
     _fields_ = (("first", ctypes.c_void_p), ("row", ctypes.c_long), ("head", ctypes.c_long))
 
     @classmethod
     def of(cls, tensor: Tensor) -> Heads:
-        """Of a tensor [heads, positions, width]."""
+        """The array of a tensor [heads, positions, width]."""
         return cls(tensor.data_ptr(), tensor.stride(1), tensor.stride(0))
 
 
 def load_library(folder: Path = FOLDER, flags: Sequence[str] = FLAGS) -> ctypes.CDLL:
-    """The compiled sources; a second where they must be compiled first.
+    """Load the compiled sources; compiling them first takes about a second.
 
     Raises:
-        CannotCompile: No compiler was found, or none knows the instructions.
+        CannotCompile: No compiler was found, or none supports the instructions.
     """
     reason = f"no C compiler was found ($CC, {', '.join(COMPILERS)})"
     for compiler in _compilers():
@@ -158,18 +158,18 @@ def load_library(folder: Path = FOLDER, flags: Sequence[str] = FLAGS) -> ctypes.
 
 
 def cache_folder() -> Path:
-    """Where libraries are kept."""
+    """The folder of compiled libraries."""
     return user_cache("tiles")
 
 
 @cache
 def find_kernel() -> Kernel | str:
-    """The kernel, or why there is none."""
+    """The kernel, or the reason why there is none."""
     if not sys.platform.startswith("linux") or platform.machine() != "x86_64":
         return "matrix tiles are used on Linux and x86-64 only"
     if not device.amx_announced():
         return "this processor has no matrix tiles for bfloat16 (AMX)"
-    # Some of a model stays with torch.
+    # Parts of a model are left to torch.
     if not device.bfloat16_is_safe():
         return "products in bfloat16 would kill this process, and it is too late to prevent that"
     try:
@@ -183,7 +183,7 @@ def find_kernel() -> Kernel | str:
 
 
 def _try(made: Kernel) -> None:
-    """A product of ones, which may end the process."""
+    """Multiply ones, which may crash the process."""
     made.allow()
     ones = torch.ones(STEP, STEP, dtype=torch.bfloat16)
     y = torch.empty_like(ones)
@@ -202,14 +202,14 @@ def _pool() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(os.cpu_count(), thread_name_prefix="wordstill-tiles")
 
 
-# A child has none of its parent's threads.
+# A forked child has none of its parent's threads.
 os.register_at_fork(after_in_child=_pool.cache_clear)
 
 
 def _compilers() -> Iterator[list[str]]:
-    """Commands, with their own arguments, that may be C compilers."""
+    """Commands of possible C compilers, with arguments."""
     for name in (os.environ.get("CC", ""), *COMPILERS):
-        with suppress(ValueError):  # Its quotation marks do not match.
+        with suppress(ValueError):  # Unbalanced quotation marks.
             words = shlex.split(name)
             if words and shutil.which(words[0]):
                 yield words
@@ -226,11 +226,11 @@ def _load(compiler: list[str], version: bytes, source: Path, flags: Sequence[str
         if _is_private(kept):
             return ctypes.CDLL(str(kept))
     except (WordstillError, OSError, RuntimeError):
-        pass  # There is no home, or it cannot be written, or nothing there may be executed.
+        pass  # There is no home, it is not writable, or nothing in it may be executed.
     with tempfile.TemporaryDirectory(prefix="wordstill-") as folder:
         passing = Path(folder) / name
         _keep(_compiled(compiler, source, flags), passing)
-        # It stays in memory when its file is gone.
+        # It stays loaded after its file is deleted.
         return ctypes.CDLL(str(passing))
 
 
@@ -250,7 +250,7 @@ def _output(command: list[str]) -> bytes:
 
 
 def _keep(library: bytes, path: Path) -> None:
-    """Write a library with its checksum behind it, where loaders do not look."""
+    """Write a library followed by its checksum, which loaders ignore."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with atomic_file(path) as file:
         os.fchmod(file.fileno(), 0o600)
@@ -258,7 +258,7 @@ def _keep(library: bytes, path: Path) -> None:
 
 
 def _is_whole(path: Path) -> bool:
-    """Whether it is there as it was written; half a library would kill the process that loads it."""
+    """Whether a library exists and matches its checksum; loading a truncated one would crash the process."""
     if not path.is_file():
         return False
     kept = path.read_bytes()
@@ -266,7 +266,7 @@ def _is_whole(path: Path) -> bool:
 
 
 def _is_private(path: Path) -> bool:
-    """Whether nobody else can have written it."""
+    """Whether no other user can have written a file."""
     return all(
         status.st_uid == os.getuid() and not status.st_mode & 0o022 for status in (path.stat(), path.parent.stat())
     )

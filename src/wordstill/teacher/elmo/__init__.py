@@ -1,1 +1,1 @@
-"""ELMo as a teacher: characters, the bidirectional language model, and its published files."""
+"""ELMo as a teacher: its bidirectional language model over characters, and its published files."""

@@ -11,13 +11,13 @@ from transformers import PretrainedConfig, PreTrainedModel
 from transformers.modeling_outputs import BaseModelOutput
 
 BEGIN_TEXT, END_TEXT, BEGIN_WORD, END_WORD, PADDING = range(256, 261)
-"""Characters beside the 256 bytes, as the authors number them."""
+"""Special characters after the 256 bytes, numbered as by the authors."""
 CHARACTERS = 261
 SUBWORDS = CHARACTERS + 256
-"""A byte inside a token has its own number; the first one of a token is counted from ``CHARACTERS`` on."""
+"""The id of a byte within a token is the byte; that of a token's first byte is the byte plus ``CHARACTERS``."""
 LONGEST_TEXT = 1 << 30
 INSIDE = "▸"
-"""In front of a byte that does not begin a token; the alphabet of bytes lacks it."""
+"""Prefix of bytes that do not begin a token; it is not in the byte alphabet."""
 TOKENS = "|".join(
     [
         r"(?<!\w)\d+(?:[.,:/]\d+)*(?!\w)",
@@ -29,8 +29,8 @@ TOKENS = "|".join(
         r"[^\w\s'’-]",
     ]
 )
-"""What stands as a token of its own, about as in the text that ELMo was trained on: ``do n't``, ``U.S.``,
-``well-known``, ``3.5``. All else between two of them, or between spaces, is a token too."""
+"""Tokens of their own, approximately as in the text that ELMo was trained on: ``do n't``, ``U.S.``, ``well-known``,
+``3.5``. Everything else between two of them, or between spaces, is a token too."""
 
 
 def make_tokenizer() -> Any:
@@ -54,13 +54,13 @@ def make_tokenizer() -> Any:
 
 
 def characters_of(subwords: Tensor, word: Tensor, words: int, longest: int) -> Tensor:
-    """The characters of some tokens [N, longest], each between marks and filled up.
+    """The characters of tokens [N, longest], between boundary marks and padded.
 
     Args:
         subwords: All subwords, token by token [P].
-        word: The token of each, from 0, ascending [P].
+        word: The token of each subword, ascending from 0 [P].
         words: Number of tokens, N.
-        longest: Characters of a token, its two marks counted; what is longer is cut.
+        longest: Maximum characters of a token, including its two marks; longer tokens are truncated.
     """
     lengths = torch.bincount(word, minlength=words)
     place = torch.arange(len(subwords), device=word.device) - (lengths.cumsum(0) - lengths)[word]
@@ -73,12 +73,12 @@ def characters_of(subwords: Tensor, word: Tensor, words: int, longest: int) -> T
 
 
 def character_of(subwords: Tensor) -> Tensor:
-    """The character that a subword is, whether it begins a token or not."""
+    """The character of a subword, whether or not it begins a token."""
     return torch.where(subwords >= CHARACTERS, subwords - CHARACTERS, subwords)
 
 
 def begins_token(subwords: Tensor) -> Tensor:
-    """Which subwords begin a token; the marks around a text are tokens too."""
+    """Which subwords begin a token; the boundary marks of a text are tokens too."""
     return (subwords >= CHARACTERS) | (subwords == BEGIN_TEXT) | (subwords == END_TEXT)
 
 
@@ -90,7 +90,7 @@ def _vocabulary() -> dict[str, int]:
 
 
 def _names_of_bytes() -> dict[int, str]:
-    """The letter that stands for each byte in byte-level tokenizers: itself if it can be seen, else one from U+0100."""
+    """The letter for each byte in byte-level tokenizers: itself if it is visible, else one from U+0100 on."""
     seen = [*range(ord("!"), ord("~") + 1), *range(ord("¡"), ord("¬") + 1), *range(ord("®"), ord("ÿ") + 1)]
     unseen = [byte for byte in range(256) if byte not in seen]
     return {byte: chr(byte) for byte in seen} | {byte: chr(256 + place) for place, byte in enumerate(unseen)}
@@ -129,29 +129,29 @@ class ElmoConfig(PretrainedConfig):  # type: ignore[misc]
 
 
 class Tokens(NamedTuple):
-    """Which subwords make up which tokens of padded texts. B texts, L subwords, W tokens at most."""
+    """The tokens of padded texts and their subwords. B texts, L subwords, W tokens at most."""
 
     first: Tensor
-    """Index of the first subword of each token; 0 behind the last [B, W]."""
+    """Index of the first subword of each token; 0 after the last [B, W]."""
     of_subword: Tensor
     """The token of each subword [B, L]."""
     lengths: Tensor
     """Tokens of each text [B]."""
 
     def gather(self, states: Tensor) -> Tensor:
-        """The state of each token [B, W, d], given those of subwords, which are alike in a token [B, L, d]."""
+        """The state of each token [B, W, d], from those of subwords [B, L, d], which are the same within a token."""
         return states.gather(1, self.first[:, :, None].expand(-1, -1, states.shape[2]))
 
     def spread(self, states: Tensor) -> Tensor:
-        """The state of the token of each subword [B, L, d]."""
+        """The state of each subword's token [B, L, d]."""
         return states.gather(1, self.of_subword[:, :, None].expand(-1, -1, states.shape[2]))
 
 
 class ElmoModel(PreTrainedModel):  # type: ignore[misc]
-    r"""ELMo: layer 0 is the token by its characters, twice; layers 1 and 2 are those of the LSTMs, both directions.
+    r"""ELMo: layer 0 has the character-based vector of each token twice, layers 1 and 2 are LSTMs in both directions.
 
-    Characters are embedded and convolved with filters of several widths, of which the maximum over places is taken;
-    highway layers and a projection follow. Each LSTM has a projection, and clips its cells and its output:
+    Characters are embedded and convolved with filters of several widths, followed by max pooling, highway layers and a
+    projection. Each LSTM has a projection, and clips its cells and its output:
 
     .. math::
         c_t = \mathrm{clip}\big(\sigma(f_t + 1) c_{t-1} + \sigma(i_t) \tanh(j_t)\big), \qquad
@@ -161,32 +161,32 @@ class ElmoModel(PreTrainedModel):  # type: ignore[misc]
 
     Paper: Peters et al. 2018, "Deep contextualized word representations".
 
-    Inputs: subwords as `make_tokenizer` gives them: bytes, so that every spelling is known. All bytes of a token have
+    Inputs: subwords of `make_tokenizer`, which are bytes, so that no spelling is unknown. All bytes of a token have
     the state of the token, so their mean is that state.
-    Cost: one step after the other along a text; a loop over tokens, on all texts of a batch at once.
-    Deviations: every text begins with empty cells. In the authors' program they are those at the end of the batch
-    before, so that states depend on what was read earlier.
+    Cost: a sequential loop over tokens, for all texts of a batch at once.
+    Deviations: every text begins with empty cells. In the authors' program, cells are carried over from the previous
+    batch, so that states depend on what was read before.
     """
 
     config_class = ElmoConfig
     base_model_prefix = "elmo"
     main_input_name = "input_ids"
     attends = False
-    """No attention, so there is nothing to pack."""
+    """There is no attention, so texts are not packed."""
     usual_limit = 2048
-    """Bytes, so a sentence of some 400 words."""
+    """In bytes, for a sentence of about 400 words."""
     embeds_alone = True
-    """Layer 0 is made of the token's characters only, so it is the input table of an open vocabulary."""
+    """Layer 0 depends only on the token's characters, so it is the input table of an open vocabulary."""
 
     def __init__(self, config: ElmoConfig) -> None:
         super().__init__(config)
-        # In front of all other lists of modules: layers are found as the first list of this length.
+        # Before all other lists of modules, because layers are found as the first list of this length.
         self.layers = nn.ModuleList(BidirectionalLayer(config, number) for number in range(config.num_hidden_layers))
         self.embedder = CharacterEncoder(config)
         self.post_init()
 
     def get_input_embeddings(self) -> nn.Module:
-        """The characters by subword."""
+        """The character table by subword."""
         return self.embedder.rows
 
     def forward(
@@ -224,7 +224,7 @@ class CharacterEncoder(nn.Module):
         self.rows = SubwordRows(self.characters)
 
     def forward(self, characters: Tensor) -> Tensor:
-        """The vectors."""
+        """The vectors of tokens."""
         given = self.characters(characters).transpose(1, 2)
         states = torch.cat([self._activation(convolve(given).amax(dim=2)) for convolve in self.convolutions], dim=1)
         for highway in self.highways:
@@ -234,12 +234,12 @@ class CharacterEncoder(nn.Module):
 
 
 class SubwordRows(nn.Module):
-    """The table of characters, as a table of subwords."""
+    """The character table, indexed by subword."""
 
     def __init__(self, characters: nn.Embedding) -> None:
         super().__init__()
         self.num_embeddings = SUBWORDS
-        # In a list, so that its weights are not counted twice.
+        # In a list, so that it is not registered and its weights are not counted twice.
         self._characters = [characters]
 
     @property
@@ -250,7 +250,7 @@ class SubwordRows(nn.Module):
 
 
 class Highway(nn.Module):
-    """A gate between a layer with ReLU and its input."""
+    """A highway layer: a gate between a ReLU layer and its input."""
 
     def __init__(self, size: int) -> None:
         super().__init__()
@@ -264,7 +264,7 @@ class Highway(nn.Module):
 
 
 class BidirectionalLayer(nn.Module):
-    """An LSTM in either direction over the tokens of a text."""
+    """An LSTM in each direction over the tokens of a text."""
 
     def __init__(self, config: ElmoConfig, number: int) -> None:
         super().__init__()
@@ -272,7 +272,7 @@ class BidirectionalLayer(nn.Module):
         self._skips = config.skip_connections and number > 0
 
     def forward(self, hidden_states: Tensor, tokens: Tokens) -> Tensor:
-        """States of subwords [B, L, 2 projections], given those of the layer below and their tokens."""
+        """States of subwords [B, L, 2 projections], from those of the layer below and their tokens."""
         given = tokens.gather(hidden_states)
         left, right = given.chunk(2, dim=2)
         order = _mirrored(tokens.lengths, given.shape[1])[:, :, None].expand_as(right)
@@ -308,9 +308,9 @@ class ClippedCell(nn.Module):
 
 
 def find_tokens(subwords: Tensor, present: Tensor) -> tuple[Tokens, Tensor, Tensor]:
-    """The tokens of padded texts [B, L], all subwords that are present [P], and the token of each, from 0 [P]."""
+    """The tokens of padded texts [B, L], all present subwords [P], and the token of each, from 0 [P]."""
     starts = begins_token(subwords) & present
-    # A text that is cut inside a token begins with the rest of it.
+    # A text that was split within a token begins with the rest of it.
     starts[:, 0] |= present[:, 0]
     lengths = starts.sum(dim=1)
     own = (starts.long().cumsum(dim=1) - 1).clamp(min=0)
@@ -322,6 +322,6 @@ def find_tokens(subwords: Tensor, present: Tensor) -> tuple[Tokens, Tensor, Tens
 
 
 def _mirrored(lengths: Tensor, longest: int) -> Tensor:
-    """Index of the token as far from the end of its text as each from the beginning [B, W]."""
+    """Indices that reverse the tokens of each text [B, W]."""
     places = torch.arange(longest, device=lengths.device)
     return torch.where(places < lengths[:, None], lengths[:, None] - 1 - places, places)

@@ -21,15 +21,15 @@ CELL = "RNN_{direction}/RNN/MultiRNNCell/Cell{layer}/LSTMCell"
 
 
 def is_elmo(folder: Path) -> bool:
-    """Whether a folder holds ELMo's files, whatever stands before their names."""
+    """Whether a folder has ELMo's files, with any prefix to their names."""
     return any(folder.glob(OPTIONS)) and any(folder.glob(WEIGHTS))
 
 
 def load_elmo(folder: Path) -> tuple[Any, Any]:
-    """The model of a folder, and the tokenizer of all such models.
+    """The model in a folder, and the tokenizer of all ELMo models.
 
     Raises:
-        TeacherError: The two files do not belong together, or are those of another model.
+        TeacherError: The two files do not belong together, or belong to another kind of model.
         DataError: A file cannot be read.
         MissingExtra: h5py is not installed.
     """
@@ -41,7 +41,7 @@ def load_elmo(folder: Path) -> tuple[Any, Any]:
     with reading(options):
         config = read_options(json.loads(options.read_text(encoding="utf-8")), options)
     with reading(weights):
-        # Before the model is made: no size of the options is believed that the weights do not have.
+        # Before the model is made, so that sizes in the options are checked against the weights first.
         found = read_weights(weights, config, options)
         model = ElmoModel(config)
         model.load_state_dict(found)
@@ -49,10 +49,10 @@ def load_elmo(folder: Path) -> tuple[Any, Any]:
 
 
 def read_options(content: Any, where: Path) -> Any:
-    """The sizes that ``options.json`` names.
+    """The configuration in ``options.json``.
 
     Raises:
-        TeacherError: One is missing or cannot be used.
+        TeacherError: An option is missing or invalid.
     """
     from wordstill.teacher.elmo.bilm import ACTIVATIONS, ElmoConfig
 
@@ -69,8 +69,8 @@ def read_options(content: Any, where: Path) -> Any:
     widest = max((int(width) for width, _ in characters["filters"]), default=0)
     if min(sizes) < 1 or not max(3, widest) <= longest <= LONGEST_TOKEN:
         raise TeacherError(
-            f"{where}: sizes of {min(sizes)} and tokens of {longest:,} characters cannot be. Expected sizes of 1 or "
-            f"more, and tokens of {max(3, widest)} to {LONGEST_TOKEN:,} characters."
+            f"{where}: the smallest size is {min(sizes)}, and tokens have {longest:,} characters. Expected sizes of 1 "
+            f"or more, and tokens of {max(3, widest)} to {LONGEST_TOKEN:,} characters."
         )
     return ElmoConfig(
         filters=tuple((int(width), int(count)) for width, count in characters["filters"]),
@@ -88,10 +88,10 @@ def read_options(content: Any, where: Path) -> Any:
 
 
 def read_weights(path: Path, config: Any, options: Path) -> dict[str, Tensor]:
-    """The weights by the names of our model.
+    """The weights by their names in `ElmoModel`.
 
     Raises:
-        TeacherError: One is missing or has another shape than the options say.
+        TeacherError: One is missing, or its shape does not match the options.
     """
     import h5py
 
@@ -129,7 +129,7 @@ def _weights(config: Any, read: Any) -> dict[str, Tensor]:
     for layer in range(config.num_hidden_layers):
         for direction, name in enumerate(("forward_cell", "backward_cell")):
             theirs, ours = CELL.format(direction=direction, layer=layer), f"layers.{layer}.{name}"
-            # The upper half is for the input, the lower one for the state.
+            # The first half is for the input, the second for the state.
             both = read(f"{theirs}/W_0", 2 * projection, 4 * cells).T
             found[f"{ours}.from_input.weight"] = both[:, :projection].contiguous()
             found[f"{ours}.from_state.weight"] = both[:, projection:].contiguous()
