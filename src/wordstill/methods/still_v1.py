@@ -1,4 +1,4 @@
-"""``still.v1``: the first version of `Still`, of states and sentence contexts only."""
+"""``still.v1``: the first version of `Still`, from states and sentence contexts only."""
 
 from __future__ import annotations
 
@@ -23,37 +23,37 @@ class StillV1Config(Config):
     """Settings of `StillV1`, chosen on development halves of similarity sets (experiments/results.md)."""
 
     layer: int
-    """Which layer's states."""
+    """Layer of the states."""
     dim: int | None = None
-    """Size of the vectors; None takes the teacher's width, the most is twice that, thrice with ``lower``."""
+    """Size of the vectors; None takes the teacher's width. The maximum is twice that, or thrice with ``lower``."""
     context_weight: Annotated[float, Range(0, 1e6)] = 0.65
-    """Weight of a frequent word's contexts against its states: more for relatedness, less for similarity."""
+    """Weight of a frequent word's contexts relative to its states: more for relatedness, less for similarity."""
     state_exponent: Exponent = 0.15
-    """How far the states are whitened: 0 not at all, 0.5 wholly."""
+    """How far to whiten the states: 0 not at all, 0.5 fully."""
     context_exponent: Exponent = 0.35
-    """How far the contexts are whitened."""
+    """How far to whiten the contexts."""
     state_prior: Prior = 0.5
-    """How many occurrences the guess from the isolated word counts for, in the states."""
+    """Weight of the states predicted from the isolated word, in occurrences."""
     context_prior: Prior = 6.0
-    """The same in the contexts."""
+    """The same for the contexts."""
     lower: Annotated[int | None, Range(0, 1_000)] = None
-    """A lower layer whose states stand beside those of ``layer``: they say more of a word's form and grammar,
-    so that analogies gain; none leaves them out."""
+    """A lower layer whose states are concatenated: they have more of a word's form and grammar, which improves
+    analogies. None uses no lower layer."""
     lower_weight: Annotated[float, Range(0, 1e6)] = 1.0
-    """Weight of its states against those of ``layer``."""
+    """Weight of its states relative to those of ``layer``."""
 
     @property
     def parts(self) -> int:
-        """How many kinds of vectors stand side by side."""
+        """Number of concatenated vectors."""
         return 2 if self.lower is None else 3
 
 
 class StillV1(Method):
-    r"""A word's mean state beside the mean of the sentences it stands in, shrunk, whitened and reduced.
+    r"""A word's mean state and the mean of its sentences, shrunk, whitened, concatenated and reduced.
 
-    With :math:`\bar h_w` the mean state of a word over its :math:`n_w` occurrences, :math:`\bar c_w` the mean
-    of the sentence means around it, and :math:`\hat h_w, \hat c_w` what a ridge regression, fitted on
-    frequent words, expects of them from the isolated word:
+    With :math:`\bar h_w` the mean state of a word over its :math:`n_w` occurrences, :math:`\bar c_w` the mean of the
+    sentence means around it, and :math:`\hat h_w, \hat c_w` their predictions from the isolated word by a ridge
+    regression that is fitted on frequent words:
 
     .. math::
         x_w = \frac{n_w \bar h_w + \kappa_h \hat h_w}{n_w + \kappa_h}, \qquad
@@ -64,22 +64,21 @@ class StillV1(Method):
         \lambda_w\, \mathrm{unit}\big(\Sigma_c^{-b} (y_w - \mu_c)\big) - m \right), \qquad
         \lambda_w = \lambda \frac{n_w}{n_w + \kappa_c}
 
-    :math:`\mu_h, \Sigma_h` are over frequent words, :math:`\mu_c, \Sigma_c` over occurrences; :math:`m` and
-    :math:`P` are mean and principal directions of the concatenation over the 20,000 most frequent of them, so
-    that a long tail of names does not decide what is kept. Frequent words occur at least five times; where
-    these are not more than the teacher's width, all words that occur are taken. With ``lower`` the states of
-    a lower layer, shrunk and whitened as :math:`x_w` is, stand beside both with a weight of their own.
+    :math:`\mu_h, \Sigma_h` are over frequent words, :math:`\mu_c, \Sigma_c` over occurrences; :math:`m` and :math:`P`
+    are the mean and principal directions of the concatenation over the 20,000 most frequent of these words, so that a
+    long tail of names does not dominate. Frequent words occur at least five times; if there are no more of them than
+    the teacher's width, all words that occur are used. With ``lower``, the states of a lower layer, shrunk and whitened
+    like :math:`x_w`, are concatenated too, with a weight of their own.
 
-    Paper: none; the second half is a near-solution of the objective of X2Static (Gupta and Jaggi 2021)
-    without a gradient step: the mean context of a word, centered, times a power of the inverse covariance of
-    contexts.
+    Paper: none; the second half approximates a solution of the objective of X2Static (Gupta and Jaggi 2021) without
+    gradient steps: the mean context of a word, centered, times a power of the inverse covariance of contexts.
 
-    Inputs: running text, and every word of the vocabulary in isolation. Words that never occur get their
-    expected vector. What all words share is taken away, so words with equal states get zeros.
-    Cost: three tables of vocabulary x width float32, four with ``lower``, which also keeps a model from being
-    compiled on a GPU; three eigenvalue problems at the end, or four; no random numbers.
-    Relations: the first half without whitening and shrinkage is `Ase`; a word that never occurs has its
-    `Decontextual` state mapped into the same space.
+    Inputs: running text, and every word of the vocabulary in isolation. Words that never occur get their predicted
+    vector. The mean is subtracted, so if all words have equal states, their vectors are zeros.
+    Cost: three tables of vocabulary x width float32, or four with ``lower``, which also prevents compiling the model on
+    a GPU; three or four eigenvalue problems at the end; no random numbers.
+    Relations: the first half without whitening and shrinkage is `Ase`; a word that never occurs gets its
+    `Decontextual` state, mapped to the same space.
 
     Example:
         >>> from wordstill import distill
@@ -109,12 +108,12 @@ class StillV1(Method):
 
     @classmethod
     def has_folds(cls, config: StillV1Config) -> bool:
-        """Yes."""
+        """True."""
         return True
 
     @classmethod
     def check(cls, config: StillV1Config, width: int) -> None:
-        """Refuse a size that cannot be, and a lower layer that is not lower."""
+        """Raise a `UsageError` for an invalid size, or a lower layer that is not lower."""
         if config.lower is not None and config.lower >= config.layer:
             raise UsageError(f"still.v1:lower must be below the layer, {config.layer}; got {config.lower}.")
         most = config.parts * width
@@ -124,7 +123,7 @@ class StillV1(Method):
 
     @property
     def layers(self) -> tuple[int, ...]:
-        """The layer of the settings, and the lower one."""
+        """The layer, after the lower one if there is one."""
         lower, layer = self.config.lower, self.config.layer
         return (layer,) if lower is None else (lower, layer)
 
@@ -133,7 +132,7 @@ class StillV1(Method):
         return np.arange(len(self.run.vocabulary), dtype=np.int64)
 
     def observe(self, states: WordStates) -> None:
-        """Add the states of words and of the sentences they stand in."""
+        """Add the states of words and of their sentences."""
         known, layer = states.known, self.config.layer
         sentence, sentences = states.word_sentence[known], states.sentences(layer)
         self.add("states", states, states.words(layer), known)
@@ -143,7 +142,7 @@ class StillV1(Method):
             self.add("lower", states, states.words(self.layers[0]), known)
 
     def observe_isolated(self, states: WordStates) -> None:
-        """Keep the states of words."""
+        """Add the states of isolated words."""
         known = states.known
         self.isolated.add(states.word_ids[known], states.words(self.config.layer), known)
 

@@ -1,4 +1,4 @@
-"""Pairwise steps as Triton kernels, with negatives that are shared or each query's own."""
+"""Pairwise steps as Triton kernels, with negatives shared by all queries or drawn for each."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ LARGEST_BLOCK = 1024
 
 @dataclass(eq=False)
 class PairStep:
-    """Scores, loss, gradients and update of the rows of a table, as `RowTable` and `pairwise` have them.
+    """Scores, loss, gradients and update of the rows of a table, as in `RowTable` and `pairwise`.
 
-    A GPU has done what a step asks for long before the host has named its fifty small operations, so the host
-    would be what everything waits for; here they are a handful.
+    Launching the fifty small operations of a step takes the host much longer than the GPU needs to run them; here they
+    are a handful.
     """
 
     kernels: KernelStep
-    """Of the table."""
+    """The kernels of the table."""
     counts: Tensor
-    """How often each row was a positive [rows]; counted on."""
+    """How often each row was a positive [rows]; updated."""
     offsets: Tensor | None
     """Added to the scores of each row [rows]; None adds nothing."""
     rule: PairwiseRule
     learning_rate: Tensor
-    """[], looked up at every step."""
+    """[], read in every step."""
     loss: Tensor
-    """What the summed loss is added to [], float64."""
+    """The loss is added to this sum [], float64."""
 
     def __post_init__(self) -> None:
-        # Kernels want an address even for what is not there.
+        # Kernels need an address even for missing arguments.
         self.nothing = torch.ones(1, device=self.counts.device)
 
     def __call__(
@@ -52,9 +52,9 @@ class PairStep:
         Args:
             queries: [B, dim].
             rows: Positives [B, P].
-            negatives: [N] for all queries, whose scores and gradients are then products of matrices; or [B, N].
+            negatives: [N] shared by all queries, so that scores and gradients are matrix products; or [B, N].
             present: Weight of each positive [B, P], 0 where it is empty; None is 1 for all.
-            gradient: Gets the gradients of the queries [B, dim]; None where nobody wants them.
+            gradient: The gradients of the queries [B, dim] are written to this; None does not write them.
         """
         queries, rows, negatives = queries.contiguous(), rows.contiguous(), negatives.contiguous()
         kernels, rule, shared, drawn = self.kernels, self.rule, negatives.dim() == 1, negatives.shape[-1]
@@ -98,7 +98,7 @@ class PairStep:
 
 @triton.jit
 def softplus(value):
-    """The logarithm of 1 + exp, without overflow."""
+    """log(1 + exp(value)) without overflow."""
     return tl.maximum(value, 0.0) + tl.log(1.0 + tl.exp(-tl.abs(value)))
 
 
@@ -131,7 +131,7 @@ def _attract(
     DIM: tl.constexpr,
     BLOCK: tl.constexpr,
 ):
-    """Learn from a query's positives: its gradient by them, their loss, and the sum of their weights."""
+    """Learn from a query's positives; returns their gradient with respect to the query, loss, and sum of weights."""
     column = tl.arange(0, BLOCK)
     inside = column < DIM
     total = tl.zeros((BLOCK,), dtype=tl.float32)
@@ -157,7 +157,7 @@ def _attract(
 
 @triton.jit
 def _without_hits(share, negative, positives, SLOTS: tl.constexpr):
-    """Shares of negatives, 0 for those that are a positive."""
+    """Weights of negatives, 0 for accidental hits of a positive."""
     for slot in range(SLOTS):
         share = tl.where(negative == tl.load(positives + slot), 0.0, share)
     return share

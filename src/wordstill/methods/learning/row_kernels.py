@@ -1,4 +1,4 @@
-"""Triton kernels over rows of a table, without a host synchronization: sparse optimizer steps, and scatter-add."""
+"""Triton kernels on rows of a table without host synchronization: sparse optimizer steps and scatter-add."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ KINDS = {"sgd": 0, "adagrad": 1, "adam": 2, "lazy-adam": 3}
 
 
 class KernelStep:
-    """Gathers, scatters and updates rows of a table in place; `RowTable` says what the arguments mean.
+    """Gathers, scatters and updates rows of a table in place; see `RowTable` for the arguments.
 
-    Gradients meet in a table of their own. The first slot that names a row owns it, and only the owner
-    updates it, so rows need not be sorted and their number need not be known to the host. Sums of repeated
-    rows come in the order in which the GPU takes them, so they differ by rounding from run to run.
+    Gradients are summed in a table of their own. The first slot that has a row owns it, and only the owner updates it,
+    so rows need not be sorted and the host need not know their number. Gradients of repeated rows are summed in any
+    order, so rounding differs from run to run.
     """
 
     def __init__(self, table: RowTable) -> None:
@@ -30,7 +30,7 @@ class KernelStep:
         weights, state, self.optimizer = table.weights, table.state, table.optimizer
         self.gradients = torch.zeros_like(weights)
         self.owners = torch.full((len(weights),), NOBODY, dtype=torch.int32, device=weights.device)
-        # Kernels want an address even for what the optimizer does not have.
+        # Kernels need an address even for state that the optimizer does not have.
         self.first = state.get("first", state.get("squares", weights))
         self.second = state.get("second", weights)
         self.table_steps = state.get("table_steps")
@@ -45,7 +45,7 @@ class KernelStep:
         return result
 
     def query_gradients(self, rows: Tensor, coefficients: Tensor) -> Tensor:
-        """[B, dim] sums of the named rows, each times its coefficient."""
+        """[B, dim] sums of rows weighted by their coefficients."""
         result = torch.empty(len(rows), self.dim, dtype=torch.float32, device=rows.device)
         rows, coefficients = rows.contiguous(), coefficients.contiguous()
         _weighted_rows[(len(rows),)](
@@ -54,15 +54,15 @@ class KernelStep:
         return result
 
     def step(self, queries: Tensor, rows: Tensor, coefficients: Tensor, learning_rate: float | Tensor) -> None:
-        """Add up the gradients of every named row, then update it."""
+        """Sum the gradients of each row, then update the rows."""
         rows = rows.contiguous()
         self.scatter(queries.contiguous(), rows, 0, coefficients.contiguous())
         self.update(rows, rows[:0], learning_rate)
 
     def scatter(self, queries: Tensor, rows: Tensor, first: int, coefficients: Tensor | None = None) -> None:
-        """Add queries [B, dim] to the gradients of rows [B] or [B, R], whose slots count from ``first`` on.
+        """Add queries [B, dim] to the gradients of rows [B] or [B, R], whose slots are numbered from ``first`` on.
 
-        With coefficients of the same shape as the rows, a query is multiplied by that of the slot.
+        With coefficients of the same shape as the rows, each query is multiplied by that of the slot.
         """
         _scatter[(len(rows),)](
             queries,
@@ -78,7 +78,7 @@ class KernelStep:
         )
 
     def squared_norm(self, rows: Tensor, others: Tensor) -> Tensor:
-        """[] of the gradients of every row that slots of both have named, each row once."""
+        """[] squared norm of the gradients of all distinct rows in ``rows`` and ``others``."""
         norm = torch.zeros((), dtype=torch.float32, device=rows.device)
         slots = (rows.numel() + others.numel(),)
         _add_squares[slots](
@@ -88,13 +88,13 @@ class KernelStep:
 
     def apply_all(self, gradients: Tensor, learning_rate: float | Tensor) -> None:
         """Update all rows with their gradients [rows, dim]."""
-        # Nothing names them, so any addresses will do.
+        # Slots are not used, so any addresses will do.
         self.update(self.steps, self.steps[:0], learning_rate, gradients.contiguous())
 
     def update(self, rows: Tensor, others: Tensor, learning_rate: float | Tensor, every: Tensor | None = None) -> None:
-        """Update every row that slots of ``rows``, and after them those of ``others``, have named.
+        """Update every row in ``rows`` or ``others``, whose slots follow those of ``rows``.
 
-        With ``every``, the gradients of all rows, each is updated with its own, whatever is named.
+        With ``every``, the gradients of all rows, all rows are updated.
         """
         optimizer = self.optimizer
         if not isinstance(learning_rate, Tensor):
@@ -249,11 +249,10 @@ RUN = 32
 
 
 def add_rows(sums: Tensor, counts: Tensor, rows: Tensor, values: Tensor, places: Tensor) -> None:
-    """Add ``values[places]`` to the named rows of sums [V, d], and count in counts [V].
+    """Add ``values[places]`` to rows of sums [V, d], and count them in counts [V].
 
-    Rows are sorted, so that vectors of one row lie together and are summed, up to `RUN` at a time, before
-    they meet the table; those below 0 are nowhere. Runs of a frequent row come in the order in which the GPU takes
-    them, so sums differ by rounding from run to run.
+    Rows are sorted, so that up to `RUN` vectors of a row are summed before they are added to the table; rows below 0
+    are skipped. Partial sums of a frequent row are added in any order, so rounding differs from run to run.
     """
     if not len(rows):
         return

@@ -1,4 +1,4 @@
-"""Steps with one score for a whole window, and with gradient clipping, as Triton kernels."""
+"""Steps with a single score for a window, and with gradient clipping, as Triton kernels."""
 
 from __future__ import annotations
 
@@ -15,32 +15,32 @@ from wordstill.methods.learning.row_kernels import KernelStep
 from wordstill.methods.learning.rows import EVERY, RowTable
 
 LARGEST_TILE = 1 << 15
-"""Numbers of all rows of a window: more do not fit the registers of a program."""
+"""Maximum size of the rows of a window, which must fit into the registers of a program."""
 KINDS = {"summed": 0, "attended": 1, "attended-held": 2}
 
 
 @dataclass(eq=False)
 class WindowStep:
-    """One step of a table and its projection, as `WindowLearner` has it, with negatives of each center's own."""
+    """A step of a table and its projection, as in `WindowLearner`, with negatives drawn for each center."""
 
     kernels: KernelStep
-    """Of the table."""
+    """The kernels of the table."""
     projection: RowTable
     counts: Tensor
-    """How often each row was a positive [rows]; counted on."""
+    """How often each row was a positive [rows]; updated."""
     offsets: Tensor | None
     """Added to the scores of each row [rows]; None adds nothing."""
     rule: WindowRule
     learning_rate: Tensor
-    """[], looked up at every step."""
+    """[], read in every step."""
     loss: Tensor
-    """What the summed loss is added to [], float64."""
+    """The loss is added to this sum [], float64."""
 
     def __call__(self, inputs: Tensor, rows: Tensor, present: Tensor, negatives: Tensor) -> None:
         """Learn from B centers.
 
         Args:
-            inputs: What is projected [B, width].
+            inputs: Inputs of the projection [B, width].
             rows: Positives [B, P].
             present: Weight of each positive [B, P], 0 where it is empty.
             negatives: [B, N].
@@ -58,7 +58,7 @@ class WindowStep:
 
     @staticmethod
     def fits(slots: int, dim: int) -> bool:
-        """Whether the rows of a window with so many slots can be held at once."""
+        """Whether the rows of a window with this many slots fit into registers."""
         return int(triton.next_power_of_2(slots) * triton.next_power_of_2(dim)) <= LARGEST_TILE
 
     def _scatter(self, queries: Tensor, rows: Tensor, present: Tensor, negatives: Tensor, gradient: Tensor) -> None:
@@ -92,7 +92,7 @@ class WindowStep:
 
 @triton.jit
 def _slopes(scores, shares, KIND: tl.constexpr):
-    """The loss of a query's positives by the score that they have together, and its derivatives by each."""
+    """The loss of the joint score of a query's positives, and its derivative with respect to each score."""
     there = shares != 0.0
     found = tl.max(there.to(tl.float32), axis=0)
     if KIND == 0:
@@ -111,7 +111,7 @@ def _slopes(scores, shares, KIND: tl.constexpr):
 
 @triton.jit
 def _meet(values, weights, offsets, rows, there, OFFSET: tl.constexpr, DIM: tl.constexpr, BLOCK: tl.constexpr):
-    """Rows of a table, all at once, and their scores with a query."""
+    """Rows of a table, and their scores with a query."""
     column = tl.arange(0, BLOCK)
     inside = there[:, None] & (column < DIM)[None, :]
     vectors = tl.load(weights + rows[:, None] * DIM + column[None, :], mask=inside, other=0.0)
@@ -123,7 +123,7 @@ def _meet(values, weights, offsets, rows, there, OFFSET: tl.constexpr, DIM: tl.c
 
 @triton.jit
 def _spread(gradients, rows, there, slopes, values, DIM: tl.constexpr, BLOCK: tl.constexpr):
-    """Add a query to the gradients of its rows, times the slope of each."""
+    """Add a query to the gradients of its rows, multiplied by their slopes."""
     column = tl.arange(0, BLOCK)
     inside = there[:, None] & (column < DIM)[None, :]
     tl.atomic_add(gradients + rows[:, None] * DIM + column[None, :], slopes[:, None] * values[None, :], mask=inside)
