@@ -9,7 +9,7 @@ import pytest
 
 from wordstill.corpus import Corpus, PrepareConfig, prepare
 from wordstill.corpus.config import Grouping, in_order
-from wordstill.corpus.preparation import open_or_prepare
+from wordstill.corpus.preparation import check_inputs, open_or_prepare
 from wordstill.errors import DataError, UsageError
 
 ROWS = [
@@ -170,8 +170,12 @@ def test_a_prepared_text_keeps_its_groups(tmp_path: Path) -> None:
     store = prepare([write_rows(tmp_path / "a.jsonl")], tmp_path / "s", PrepareConfig(group="year"), workers=1).path
     for group in (None, "year"):
         assert open_or_prepare(store, PrepareConfig(group=group), tmp_path, progress=False).groups is not None
-    with pytest.raises(UsageError, match=r"prepared with group 'year', which .* --group year --bins decade --out"):
-        open_or_prepare(store, PrepareConfig(group="year", bins="decade"), tmp_path, progress=False)
+    check_inputs(store, PrepareConfig(group="year"))
+    with pytest.raises(UsageError, match=r"prepared, with no bins, .* --group year --bins decade --out"):
+        check_inputs(store, PrepareConfig(group="year", bins="decade"))
+    binned = prepare(tmp_path / "a.jsonl", tmp_path / "b", PrepareConfig(group="year", bins="decade"), workers=1).path
+    with pytest.raises(UsageError, match="prepared, with bins 'decade', and --group year cannot"):
+        check_inputs(binned, PrepareConfig(group="year"))
 
 
 def test_as_many_groups_as_documents_are_warned_of(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from wordstill.corpus import PrepareConfig, preparation, prepare
-from wordstill.corpus.preparation import STORE, as_list, is_one_store, open_or_prepare
+from wordstill.corpus.preparation import STORE, as_list, check_inputs, is_one_store, open_or_prepare
 from wordstill.distillation.config import DistillConfig
 from wordstill.distillation.distilling import distill
 from wordstill.errors import DataError, UsageError
@@ -41,6 +41,31 @@ def test_a_store_is_used_where_it_is(text, work, tmp_path):
     store = prepare(text, tmp_path / "store", workers=1)
     assert open_or_prepare(store.path, PLAIN, work, progress=False).path == store.path
     assert list(work.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        ({"filter": "x2static"}, "with filter 'lower', and --filter x2static cannot change that"),
+        ({"language": "en"}, "with no language, and --language en "),
+        ({"segmenter": "thai"}, "with segmenter 'possessives', "),
+        ({"splitter_language": "fr"}, "with splitter_language 'de', "),
+        ({"share": 0.5}, "with share 1.0, and --share 0.5 "),
+        ({"sentences_per_line": True, "filter": "lower"}, "no sentences_per_line, and --sentences-per-line --filter"),
+        ({"documents": True}, "with no documents, "),
+        ({"field": "two words"}, "is already prepared, and --field 'two words' cannot .*prepare TEXT --field 'two"),
+    ],
+)
+def test_settings_that_a_store_does_not_have_are_refused(text, tmp_path, asked, message):
+    own = PrepareConfig(filter="lower", segmenter="possessives", splitter_language="de")
+    store = prepare(text, tmp_path / "store", own, workers=1).path
+    for settings in (PLAIN, own):
+        check_inputs(store, settings)
+    with pytest.raises(UsageError, match=message):
+        check_inputs(store, PrepareConfig(**asked))
+    with pytest.raises(UsageError, match=message):
+        # Before the model, which does not exist, is loaded.
+        distill(store, config=DistillConfig(prepare=PrepareConfig(**asked), teacher=TeacherConfig("no-such-model")))
 
 
 def test_one_input_or_several(text, tmp_path):

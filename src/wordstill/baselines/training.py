@@ -22,7 +22,7 @@ from wordstill.core.resume import SETTINGS, keep_record, temporary_folder, worki
 from wordstill.core.settings import Config, Configured, Range, Spec, configure, configure_all, each_of_grid
 from wordstill.corpus import Corpus, PrepareConfig, Vocabulary, VocabularyConfig
 from wordstill.corpus.conllu import tree_files
-from wordstill.corpus.preparation import as_list, is_one_store, open_or_prepare
+from wordstill.corpus.preparation import as_list, check_inputs, is_one_store, open_or_prepare
 from wordstill.distillation.recipe import package_version, vocabulary_facts
 from wordstill.errors import DataError, MissingExtra, UsageError
 from wordstill.formats.artifact import ARTIFACT, REPLACEABLE, write_artifacts
@@ -136,6 +136,7 @@ def _train_all(
 ) -> dict[str, WordVectors]:
     """The tables by label; a resumed run loads those that are finished."""
     training = config.training
+    check_inputs(inputs, config.prepare)
     corpus = open_or_prepare(inputs, config.prepare, work, progress=training.progress)
     vocabulary = Vocabulary.build(corpus, config.vocabulary)
     settings = {

@@ -120,7 +120,6 @@ def open_or_prepare(
     """
     paths = as_list(inputs)
     if is_one_store(paths):
-        _refuse_other_groups(Corpus.open(paths[0]), config)
         return Corpus.open(paths[0], verify=True)
     store = work / STORE
     note_text(paths, config, work, remedy)
@@ -134,18 +133,54 @@ def open_or_prepare(
     return Corpus.open(store, verify=True)
 
 
-def _refuse_other_groups(corpus: Corpus, config: PrepareConfig) -> None:
-    """Raise if the groups that a run asks for are not those of its prepared text."""
-    origins = corpus.meta.get("origins") or {}
-    asked, there = ((of.get("group"), of.get("bins")) for of in (asdict(config), origins))
-    if asked[0] is None or asked == there:
+def check_inputs(inputs: Inputs, config: PrepareConfig) -> None:
+    """Check the text of a run and its settings before anything is loaded.
+
+    Raises:
+        UsageError: One of several inputs is a store, or the only one was prepared with other settings.
+        DataError: Input is missing.
+    """
+    paths = as_list(inputs)
+    if is_one_store(paths):
+        _refuse_other_settings(Corpus.open(paths[0]), config)
         return
-    shown = " and ".join(f"{name} {value!r}" for name, value in zip(("group", "bins"), there) if value is not None)
+    refuse_stores(paths)
+    find_sources(paths)
+
+
+def _refuse_other_settings(corpus: Corpus, config: PrepareConfig) -> None:
+    """Refuse settings that a prepared text does not have, because it is not prepared again."""
+    there, usual = _recorded_settings(corpus.meta), asdict(PrepareConfig())
+    asked = {name: value for name, value in asdict(config).items() if value != usual[name]}
+    other = {name: value for name, value in asked.items() if there.get(name) != value}
+    if "group" in asked and there["bins"] != config.bins:
+        other["bins"] = config.bins
+    if not other:
+        return
+    options = " ".join(_option(name, value) for name, value in asked.items())
+    had = ", ".join(f"{name} {there[name]!r}" if there[name] else f"no {name}" for name in other if name in there)
     raise UsageError(
-        f"{corpus.path} was prepared with {shown or 'no group'}, which --group does not change. Leave it out (group=), "
-        f"or prepare the text again: wordstill prepare TEXT --group {shlex.quote(asked[0])}"
-        f"{f' --bins {asked[1]}' if asked[1] else ''} --out STORE"
+        f"{corpus.path} is already prepared{had and f', with {had}'}, and {options} cannot change that. Omit what "
+        f"differs, or prepare the text again: wordstill prepare TEXT {options} --out STORE"
     )
+
+
+def _recorded_settings(meta: dict[str, Any]) -> dict[str, Any]:
+    """The settings of a prepared text; how its files were read is not recorded."""
+    settings, origins = meta["settings"], meta.get("origins")
+    return {
+        "share": 1.0,
+        **settings,
+        "splitter_language": settings["splitter"].removeprefix("sentencex:"),
+        "segmenter": settings["segmenter"].removesuffix(".v1"),
+        **{name: (origins or {}).get(name) for name in ("group", "bins")},
+        "documents": origins is not None,
+    }
+
+
+def _option(name: str, value: Any) -> str:
+    flag = f"--{name.replace('_', '-')}"
+    return flag if value is True else f"{flag} {shlex.quote(str(value))}"
 
 
 def note_text(paths: Sequence[str | Path], config: PrepareConfig, work: Path, remedy: str = START_ANEW) -> None:

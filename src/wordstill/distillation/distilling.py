@@ -12,8 +12,7 @@ from wordstill.core.object_stores import Output
 from wordstill.core.progress import NullProfiler, Profiler
 from wordstill.core.resume import CHECKPOINT, SETTINGS, read_record, temporary_folder, working_folder, write_record
 from wordstill.corpus import Corpus
-from wordstill.corpus.preparation import Inputs, as_list, is_one_store, refuse_stores
-from wordstill.corpus.sources import find_sources
+from wordstill.corpus.preparation import Inputs, as_list, check_inputs
 from wordstill.corpus.vocabulary import KeyRule
 from wordstill.distillation.config import DistillConfig, EarlyStopping, one_config
 from wordstill.distillation.plan import make_plan, with_tables
@@ -262,10 +261,7 @@ def load(
     if early_stopping is not None:
         early_stopping.validate(config)
     paths = as_list(inputs)
-    if not is_one_store(paths):
-        # Missing files are reported before the teacher is loaded.
-        refuse_stores(paths)
-        find_sources(paths)
+    check_inputs(paths, config.prepare)
     profiler = profiler or NullProfiler()
     # Folds need documents.
     prepare = replace(config.prepare, documents=True) if config.folds or config.track else config.prepare
