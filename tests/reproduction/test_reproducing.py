@@ -151,8 +151,15 @@ def test_the_model_itself_is_scored_by_its_task(plan, config, short_text, tmp_pa
     assert rows[1].system == "the model itself, parent" and rows[1].ours is not None
 
 
-def test_published_vectors_stand_in_their_row(plan, config, short_text, tmp_path):
-    """Two tables without provenance are told apart."""
+def test_published_vectors_stand_in_their_row(plan, config, short_text, tmp_path, monkeypatch):
+    """Two tables are told apart although the provenance of both is that of their kind of file."""
+    load = WordVectors.load
+
+    def load_fasttext(path, *rest):
+        table = load(path, *rest)
+        return table if table.provenance else table.replace(provenance={"fasttext": {"dim": 2}})
+
+    monkeypatch.setattr(WordVectors, "load", load_fasttext)
     for name, old in (("glove", "1 0"), ("fasttext", "-1 0")):
         rest = "still 1 1\nstands -1 1\nsmall 0 1\nhouse 1 0\nriver 1 2\nnobody 2 1\nmoved -1 3\nheat 1 4\n"
         (tmp_path / f"{name}.txt").write_text(f"old {old}\n{rest}")
@@ -164,6 +171,8 @@ def test_published_vectors_stand_in_their_row(plan, config, short_text, tmp_path
     assert glove.ours is not None and fasttext.ours is not None and glove.ours != fasttext.ours
     with pytest.raises(UsageError, match=r"Unknown row of x2static:table3 'glove'. .*GloVe, 650 times the text"):
         reproducing.chosen_systems(plan, replace(config, own=(("glove", "glove.txt"),)))
+    with pytest.raises(UsageError, match="--own names a row twice"):
+        reproducing.chosen_systems(plan, replace(config, own=(own[0], own[0])))
     with pytest.raises(UsageError, match=r"nowhere.txt does not exist. --own needs"):
         reproducing.check(plan, tmp_path / "out", replace(config, own=((rows[0], "nowhere.txt"),)))
     with pytest.raises(UsageError, match="--vectors"):

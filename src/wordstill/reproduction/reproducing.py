@@ -67,7 +67,7 @@ def reproduce(
         )
     maker = _Maker(plan, corpus, folder, settings, progress, say)
     runs = maker.tables()
-    if not runs[0]:
+    if all(system.made in ("model", "own") for system in maker.systems):
         raise UsageError("The model itself is scored beside the tables: name another system too.")
     there = set(available())
     sets = [name for name in plan.sets if name in there]
@@ -148,6 +148,8 @@ def chosen_systems(plan: TablePlan, config: ReproduceConfig) -> list[System]:
         raise unknown_name(f"system of {plan.name}", min(unknown), dict.fromkeys(each.spec for each in plan.systems))
     if unknown := {row for row, _ in config.own} - plan.printed.keys():
         raise unknown_name(f"row of {plan.name}", min(unknown), plan.printed)
+    if len(rows := [row for row, _ in config.own]) > len(set(rows)):
+        raise UsageError(f"--own names a row twice ({', '.join(rows)}). Name a single table for each row.")
     chosen = [
         system
         for system in plan.systems
@@ -215,7 +217,7 @@ class _Maker:
         """For each seed, every table by the name from `label_of`, followed by the layer if there are several."""
         for unit, specs in distilled_specs(self.plan, self.config).items():
             while unmade := _unmade(self.folder / unit, specs, self.config.seeds):
-                self._distil(unit, unmade)
+                self._distill(unit, unmade)
         trained = [system for system in self.systems if system.made == "trained"]
         for seed, parsed in itertools.product(range(self.config.seeds), (False, True)):
             specs = [system.spec for system in trained if system.needs_trees == parsed]
@@ -250,7 +252,7 @@ class _Maker:
     def _load(self, kind: str, name: str) -> WordVectors:
         return WordVectors.load(self.folder / kind / name, ARTIFACT.name)
 
-    def _distil(self, unit: Unit, unmade: Unmade) -> None:
+    def _distill(self, unit: Unit, unmade: Unmade) -> None:
         settings = distill_config(self.plan, self.config, unit, unmade)
         every = range(unmade.seed, unmade.seed + unmade.seeds)
         self.say(f"distilling {', '.join(unmade.specs)} (reading {unit}s, {_seeds(every)})")

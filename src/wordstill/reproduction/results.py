@@ -157,7 +157,8 @@ class KeptScore:
 class KeptScores:
     """The scores of tables under one protocol, saved as soon as they are known, because tasks that train take hours.
 
-    A table is identified by its provenance, or without one by its words and vectors.
+    A table is identified by its provenance, or by its words and vectors if its provenance has no method: that of a
+    published file, if any, is the same for many files.
 
     Raises:
         DataError: The file is damaged.
@@ -172,7 +173,8 @@ class KeptScores:
 
     def of(self, table: WordVectors, tasks: Sequence[str]) -> dict[str, KeptScore]:
         """The score of a table on each task; missing scores are computed and saved."""
-        facts = json.dumps([self.protocol, table.provenance or vectors_digest(table)], sort_keys=True, default=str)
+        identity = table.provenance if "method" in table.provenance else vectors_digest(table)
+        facts = json.dumps([self.protocol, identity], sort_keys=True, default=str)
         known = self._known.setdefault(hashlib.sha256(facts.encode()).hexdigest(), {})
         missing = [task for task in tasks if task not in known]
         if missing:
