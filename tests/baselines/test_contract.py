@@ -118,7 +118,7 @@ def test_a_text_of_single_words(make_text, name):
     """No word has company, so nothing can be learnt, and nothing breaks."""
     text = make_text(["one", "two", "one", "three"])
     if name in ("glove", "deps", "syngcn"):
-        with pytest.raises(DataError, match=rf"{name}.*no word .* got a vector, because none has a neighbour"):
+        with pytest.raises(DataError, match=rf"{name}.*no word .* got a vector, because none has a neighbor"):
             trained(text, spec_of(name))
         return
     assert set(trained(text, spec_of(name)).words) == {"one", "two", "three"}

@@ -33,7 +33,7 @@ from wordstill.corpus.sources import find_sources
 from wordstill.evaluation.data.analogy_sets import read_own_questions
 from wordstill.evaluation.data.category_sets import read_own_categories
 from wordstill.evaluation.data.similarity_sets import read_own_pairs
-from wordstill.evaluation.data.text_sets import read_own_labelled
+from wordstill.evaluation.data.text_sets import read_own_labeled
 from wordstill.explore.library import read_scores
 from wordstill.postprocess.retrofit.lexicon import read_lexicon
 from wordstill.postprocess.retrofit.wordnet import read_wordnet
@@ -185,7 +185,7 @@ def _targets() -> list[Target]:
         _file("scores.json", b'{"tables": {"t": {"wordsim353": 0.5}}, "protocol": "x"}', read_scores),
         Target("triples", _make_triples, _read_triples, file="triples.jsonl"),
         Target("wordllama", _make_wordllama, lambda path: formats.read(path, "wordllama")),
-        _file("labels", b"good\tthe old house\nbad\ta river\n" * 6, read_own_labelled),
+        _file("labels", b"good\tthe old house\nbad\ta river\n" * 6, read_own_labeled),
     ]
     if find_spec("gensim"):
         plain.append(Target("gensim", lambda path: TABLE.save(path, "gensim"), formats.read, file="x.kv"))

@@ -154,7 +154,7 @@ def test_centred_vectors_do_not_depend_on_what_training_leaves_to_chance(teacher
     states = torch.randn(20, 2, teacher.width)
 
     def centred(kind):
-        distillers.find_centres(states)
+        distillers.find_centers(states)
         return distillers.representation(f"{kind}-centred")(states)
 
     before = {kind: centred(kind) for kind in ("meaning", "context", "raw")}

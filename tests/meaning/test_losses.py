@@ -5,7 +5,16 @@ import pytest
 import torch
 
 from wordstill.errors import UsageError
-from wordstill.meaning.distiller import Distiller, DistillerConfig, Distillers, Parts, attended, diagnose, distil, loss
+from wordstill.meaning.distiller import (
+    Distiller,
+    DistillerConfig,
+    Distillers,
+    Parts,
+    attended,
+    diagnose,
+    distill_triples,
+    loss,
+)
 
 
 def slow_loss(roles: list[Parts], negatives: bool) -> float:
@@ -35,14 +44,14 @@ def distillers():
 
 @pytest.mark.parametrize("negatives", [True, False])
 def test_the_loss_is_that_of_the_slow_reference(distillers, negatives):
-    roles = distil(distillers, torch.randn(5, 3, 3, 16))
+    roles = distill_triples(distillers, torch.randn(5, 3, 3, 16))
     got = loss(*(roles if negatives else roles[:2]))
     assert float(got.detach()) == pytest.approx(slow_loss(roles, negatives), rel=1e-5)
 
 
 def test_distilling_a_triple_is_distilling_each_word_alone(distillers):
     states = torch.randn(4, 3, 3, 16)
-    for role, parts in enumerate(distil(distillers, states)):
+    for role, parts in enumerate(distill_triples(distillers, states)):
         for row in range(4):
             alone = states[row, role][None]
             torch.testing.assert_close(parts.meaning[row], distillers.meaning(alone)[0])
@@ -96,7 +105,7 @@ class _Loss(torch.nn.Module):
         self.inner = inner
 
     def forward(self, states):
-        return loss(*distil(self.inner, states))
+        return loss(*distill_triples(self.inner, states))
 
 
 def test_a_constant_meaning_is_free_without_negatives_and_not_with_them():
@@ -155,7 +164,7 @@ def test_scaled_states_are_what_is_reconstructed():
     states = torch.randn(6, 3, 3, 16) * torch.tensor([1.0, 5.0, 0.01])[:, None] + 3.0
     distillers.find_scale(states[:, 0])
     scaled = (states[:, 0] - distillers.shift) * distillers.scale
-    original = distil(distillers, states)[0]
+    original = distill_triples(distillers, states)[0]
     torch.testing.assert_close(original.target, scaled.mean(dim=1))
     torch.testing.assert_close(original.meaning, distillers.meaning(scaled))
     torch.testing.assert_close(distillers.representation("meaning")(states[:, 0]), original.meaning)

@@ -173,7 +173,7 @@ def train_on_corpus(
     trained = baseline.fit(text)
     if not trained.seen.any():
         raise DataError(
-            f"{spec.label}: no word of {corpus.path} got a vector, because none has a neighbour. Use text "
+            f"{spec.label}: no word of {corpus.path} got a vector, because none has a neighbor. Use text "
             "with longer paragraphs."
         )
     words = [key for key, seen in zip(vocabulary.keys, trained.seen) if seen]

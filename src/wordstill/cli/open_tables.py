@@ -148,6 +148,6 @@ def _teacher_backoff(table: WordVectors, path: Path, teacher: str | None) -> Bac
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
-        warn(f"What the teacher says of words is not cached: {folder} cannot be written ({error.strerror}).")
+        warn(f"The teacher's vectors of words are not cached: {folder} cannot be written ({error.strerror}).")
         cache = None
     return TeacherBackoff(table, WordsAlone(name), teacher=name, cache=cache, disposable=True)

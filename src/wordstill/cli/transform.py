@@ -55,12 +55,12 @@ def command(
     _show(before, after, out, beside, pipeline)
 
 
-def _result(table: WordVectors, chain: str | None, apply: Path | None, learnt: Path) -> tuple[WordVectors, Pipeline]:
+def _result(table: WordVectors, chain: str | None, apply: Path | None, learned: Path) -> tuple[WordVectors, Pipeline]:
     from wordstill.postprocess import Pipeline
 
     pipeline = Pipeline.from_spec(chain) if chain is not None else Pipeline.load(str(apply))
     after = pipeline.fit_transform(table) if chain is not None else pipeline.transform(table)
-    earlier = Pipeline.load(learnt) if learnt.is_file() else Pipeline([])
+    earlier = Pipeline.load(learned) if learned.is_file() else Pipeline([])
     return after, Pipeline([*earlier, *pipeline]) if earlier.made(table) else pipeline
 
 

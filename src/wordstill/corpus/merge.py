@@ -92,7 +92,7 @@ class PartSize:
     forms: int
     text_bytes: int
     words: int
-    """Words of its forms."""
+    """Words of its forms, each form counted once."""
     running_words: int
     entries: Ints
     """Forms from each shard [S]."""

@@ -33,7 +33,7 @@ BLOCKS = 64
 end, and few enough that each has much of the vocabulary."""
 STORE = "store"
 MANY_DOCUMENTS = 20
-"""If so many have almost as many groups, something is wrong."""
+"""With fewer documents, small groups are not warned of."""
 
 Inputs = str | Path | Sequence[str | Path]
 MadeShards = Generator[tuple[Block, Tally], None, None]

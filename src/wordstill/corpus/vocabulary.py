@@ -183,7 +183,7 @@ def key_of(word: str, rule: KeyRule) -> str:
 
 
 def _keys_of(words: StoreWords, rule: KeyRule) -> Iterator[str]:
-    """The key of each word in order, computed for many at a time: no letter changes with what is behind a line feed."""
+    """The key of each word in order, computed for many at a time: neither lower case nor NFC depends on other lines."""
     for chunk in words.chunks():
         yield from key_of(chunk, rule).split("\n")[:-1]
 

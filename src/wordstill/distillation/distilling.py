@@ -284,7 +284,7 @@ def load_teacher(config: TeacherConfig, work: Path) -> Teacher:
     path = work / SETTINGS
     record = read_record(path) if path.exists() else {}
     teacher = Teacher.from_config(config, record.get("precision"))
-    # A run that is then refused must not change what the others of the folder are given.
+    # Not overwritten: a run that is refused later must not change the precision of those that share the folder.
     if "precision" not in record:
         write_record(path, {**record, "precision": teacher.choice.name})
     return teacher

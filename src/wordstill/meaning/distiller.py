@@ -29,9 +29,10 @@ from wordstill.errors import UsageError
 Representation: TypeAlias = Callable[[Tensor], Tensor]
 """Maps states [n, layers, width] to vectors [n, width]."""
 KINDS = ("meaning", "context", "raw")
-CENTRED = "-centred"
+CENTERED = "-centred"
 BESIDE_RAW = "raw-and-"
-"""Before a kind: both vectors, each made one long, end to end, so that a cosine is the mean of both cosines."""
+"""Prefix of a kind that concatenates the unit vectors of the raw mean and of that kind, so that a cosine is the mean of
+both cosines."""
 RAW_SCALED = "raw-scaled"
 """The mean of the layers after ``DistillerConfig.scaling``, which is the target of reconstruction."""
 Scaling = Literal["none", "scaled", "standardised", "whitened"]
@@ -82,7 +83,7 @@ class Distillers(nn.Module):
     shift: Tensor
     """[layers, width], subtracted from states."""
     scale: Tensor
-    """[layers, width], multiplied with centered states."""
+    """[layers, width], by which the shifted states are multiplied."""
     mixing: Tensor | None
     """[width, width], from the right, with ``scaling="whitened"``."""
 
@@ -106,28 +107,28 @@ class Distillers(nn.Module):
     def representation(self, kind: str) -> Representation:
         """A map from states to vectors of one kind, for inference.
 
-        Kinds are ``meaning``, ``context`` and ``raw``, each also with ``-centred`` behind it, and ``raw-scaled``; with
-        ``raw-and-`` before it, a kind has the raw mean beside it, and vectors of twice the width.
+        Kinds are ``meaning``, ``context`` and ``raw``, each also with the suffix ``-centred``, and ``raw-scaled``. The
+        prefix ``raw-and-`` puts the raw mean beside a kind, which doubles the width.
         """
         if kind.startswith(BESIDE_RAW):
             return together(self.representation("raw"), self.representation(kind.removeprefix(BESIDE_RAW)))
-        plain = kind.removesuffix(CENTRED)
+        plain = kind.removesuffix(CENTERED)
         maps: dict[str, Representation] = {
             "meaning": lambda states: self.meaning(self.scaled(states)),
             "context": lambda states: self.context(self.scaled(states)),
             "raw": layer_mean,
             RAW_SCALED: lambda states: layer_mean(self.scaled(states)),
         }
-        distil = maps[plain]
-        centre = self.centres[KINDS.index(plain)] if kind.endswith(CENTRED) else None
+        distill = maps[plain]
+        center = self.centres[KINDS.index(plain)] if kind.endswith(CENTERED) else None
 
         @torch.inference_mode()
         def apply(states: Tensor) -> Tensor:
             self.eval()
             rows = CPU_ROWS if states.device.type == "cpu" else max(1, GPU_PAIRS // self.layers**2)
-            parts = [distil(part.to(self.centres.dtype)).float() for part in torch.split(states, rows)]
+            parts = [distill(part.to(self.centres.dtype)).float() for part in torch.split(states, rows)]
             vectors = torch.cat(parts) if parts else states.new_zeros(0, self.width)
-            return vectors if centre is None else vectors - centre.float()
+            return vectors if center is None else vectors - center.float()
 
         return apply
 
@@ -146,14 +147,14 @@ class Distillers(nn.Module):
         if self.mixing is not None:
             self.mixing = whitening(layer_mean((states - self.shift) * self.scale))
 
-    def find_centres(self, states: Tensor) -> None:
+    def find_centers(self, states: Tensor) -> None:
         """Estimate the mean vector of each kind from states of words [n, layers, width]."""
         means = [self.representation(kind)(states).mean(dim=0) for kind in KINDS]
         self.centres = torch.stack(means).to(self.centres.dtype).clone()
 
 
 def together(*parts: Representation) -> Representation:
-    """Vectors of several kinds end to end, each made one long."""
+    """Concatenate the vectors of several kinds, each scaled to length one."""
     return lambda states: torch.cat([functional.normalize(part(states).float(), dim=1) for part in parts], dim=1)
 
 
@@ -164,7 +165,7 @@ def whitening(vectors: Tensor) -> Tensor:
     usual = variances.mean().clamp(min=SMALLEST)
     # With fewer vectors, more of the differences is due to chance.
     factors = ((count * variances + width * usual) / (count + width)) ** (-WHITENING / 2)
-    # As large together as before.
+    # The total variance stays the same.
     factors *= (usual / (variances * factors.square()).mean().clamp(min=SMALLEST)).sqrt()
     mixing: Tensor = (directions * factors) @ directions.T
     return mixing.to(vectors)
@@ -245,7 +246,7 @@ class Parts(NamedTuple):
     target: Tensor
 
 
-def distil(distillers: Distillers, triples: Tensor) -> list[Parts]:
+def distill_triples(distillers: Distillers, triples: Tensor) -> list[Parts]:
     """Distill triples [n, roles, layers, width] at once; returns an entry for each role."""
     states = distillers.scaled(triples.transpose(0, 1).flatten(0, 1))
     count = len(triples)
@@ -330,7 +331,7 @@ class Diagnosis:
 def diagnose(distillers: Distillers, triples: Tensor) -> Diagnosis:
     """Look at triples [n, 3, layers, width] of at least two different words."""
     distillers.eval()
-    original, positive, negative = distil(distillers, triples)
+    original, positive, negative = distill_triples(distillers, triples)
     cosine = torch.nn.functional.cosine_similarity
     figures = {
         f"{kind}_{other}": float(cosine(mine, theirs, dim=-1).mean())

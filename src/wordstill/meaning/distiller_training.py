@@ -20,7 +20,7 @@ from wordstill.core.progress import count_bar
 from wordstill.core.resume import CheckpointFile, stop_requested
 from wordstill.core.settings import Config, Range
 from wordstill.errors import DataError, Interrupted, UsageError
-from wordstill.meaning.distiller import Diagnosis, DistillerConfig, Distillers, diagnose, distil, loss
+from wordstill.meaning.distiller import Diagnosis, DistillerConfig, Distillers, diagnose, distill_triples, loss
 from wordstill.meaning.state_cache import DeviceStates, StateCache
 from wordstill.methods.learning.rows import Replayed
 from wordstill.teacher.device import to_arrays, to_tensors
@@ -182,7 +182,7 @@ class _Run:
         if not self.progress.history or self.progress.history[-1][0] != self.progress.step:
             self._check()
         self.distillers.load_state_dict(self.best)
-        self.distillers.find_centres(self._some_words())
+        self.distillers.find_centers(self._some_words())
         epochs = (self.progress.step - first_step) / self.steps_per_epoch
         return Trained(
             self.distillers.eval(),
@@ -288,7 +288,7 @@ class _Run:
 
     def _loss(self, numbers: Tensor) -> Tensor:
         roles = 3 if self.config.negatives else 2
-        value = loss(*distil(self.distillers, self.states.take(numbers)[:, :roles]))
+        value = loss(*distill_triples(self.distillers, self.states.take(numbers)[:, :roles]))
         return value + self.distillers.divergence() if self.config.distiller.variational else value
 
     @torch.no_grad()

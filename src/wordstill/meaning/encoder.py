@@ -33,7 +33,7 @@ from wordstill.errors import DataError, FormatError, TeacherError, UsageError, u
 from wordstill.meaning.context_encoder import span_vectors
 from wordstill.meaning.distiller import (
     BESIDE_RAW,
-    CENTRED,
+    CENTERED,
     KINDS,
     RAW_SCALED,
     DistillerConfig,
@@ -67,8 +67,8 @@ encoder.encode("They sat on the bank.", (16, 20))
 ```
 """
 Vectors = NDArray[np.float32]
-ALL_KINDS = (*KINDS, *(f"{kind}{CENTRED}" for kind in KINDS), RAW_SCALED, f"{BESIDE_RAW}meaning{CENTRED}")
-DEFAULT_KIND = f"meaning{CENTRED}"
+ALL_KINDS = (*KINDS, *(f"{kind}{CENTERED}" for kind in KINDS), RAW_SCALED, f"{BESIDE_RAW}meaning{CENTERED}")
+DEFAULT_KIND = f"meaning{CENTERED}"
 """The default kind, chosen on development data; the paper's is ``meaning``."""
 
 
@@ -81,7 +81,7 @@ class MeaningEncoder:
         layers: The layers.
         kind: ``meaning``, ``context`` for the other distiller, or ``raw`` for the mean of the layers; with the suffix
             ``-centred``, the mean vector over the training words is subtracted. ``raw-scaled`` is the mean of the
-            layers after the distillers' scaling; ``raw-and-meaning-centred`` are two of them end to end.
+            layers after the distillers' scaling; ``raw-and-meaning-centred`` concatenates two of them.
         provenance: How the distillers were trained.
 
     Attributes:

@@ -1,11 +1,11 @@
 """The baseline of Liu et al. 2020: a linear map that moves contextual vectors towards static ones.
 
 1. Contextual vectors of a word's first occurrences are averaged; both sides are scaled to length one.
-2. W turns the static space onto the contextual one (orthogonal Procrustes).
+2. W rotates the static space onto the contextual one (orthogonal Procrustes).
 3. Both "meet in the middle": A takes contextual vectors to the mean of the two by least squares.
 
 Only A is used afterwards. Deviations from the authors' code: words without a static vector are left out (the code
-gives them noise), and spaces of different width are aligned as they are (the code repeats and pads the narrower one).
+gives them noise), and spaces of different width are aligned directly (the code repeats and pads the narrower one).
 
 Reference: Liu, McCarthy & Korhonen 2020, Towards Better Context-aware Lexical Semantics, EMNLP.
 """

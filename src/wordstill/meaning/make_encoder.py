@@ -102,7 +102,7 @@ def _warn_of_a_short_training(steps: int, config: TrainConfig) -> None:
     if steps < config.warm_up:
         warnings.warn(
             f"The training ended after {steps} steps, before the warm-up of {config.warm_up} steps was over: "
-            "little was learnt. Use more triples, more --max-epochs, or a shorter --warm-up.",
+            "little was learned. Use more triples, more --max-epochs, or a shorter --warm-up.",
             stacklevel=3,
         )
 

@@ -50,7 +50,7 @@ def ridge(inputs: Tensor, cross: Tensor, strength: float) -> Tensor:
     Args:
         inputs: Covariance of the inputs [d, d].
         cross: Covariance of inputs with outputs [d, k].
-        strength: Regularisation, in units of the inputs' mean variance.
+        strength: Regularization, in units of the inputs' mean variance.
     """
     width = len(inputs)
     scale = torch.trace(inputs) / width

@@ -33,7 +33,7 @@ class PrincipalConfig(Config):
 
 
 class Principal(Method):
-    r"""The first principal component of a word's states as a unit vector, with the sign of their mean.
+    r"""The first principal component of a word's states as a unit vector, oriented towards their mean.
 
     .. math::
         v_w = \pm \arg\max_{\|v\| = 1} \sum_{o \in \mathrm{occurrences}(w)} (v \cdot h_o)^2, \qquad

@@ -95,7 +95,7 @@ class Ledger:
         return self.folder.read(PLAN) is None
 
     def forget_attempts(self) -> None:
-        """Discard all claims and failures of processes that are known to have ended."""
+        """Discard all claims and failures, for a run whose other processes are known to have ended."""
         for name in [*self.folder.names(HELD), *self.folder.names(FAILED)]:
             self.folder.remove(name)
 

@@ -151,11 +151,11 @@ class TeacherBackoff:
         if json.loads(metadata["identity"]) != self._identity():
             return
         words, unread = json.loads(metadata["words"]), json.loads(metadata["unread"])
-        vectors, learnt = np.array(tensors["vectors"]), {key: np.array(tensors[key]) for key in MAP}
+        vectors, saved = np.array(tensors["vectors"]), {key: np.array(tensors[key]) for key in MAP}
         if vectors.shape != (len(words), self.table.dim) or not np.isfinite(vectors).all():
             raise FormatError(f"{path} has vectors of shape {vectors.shape} for {len(words)} words.")
         self._known = {**dict(zip(words, vectors)), **dict.fromkeys(unread)}
-        self._map = learnt
+        self._map = saved
 
 
 class WordsAlone:

@@ -35,7 +35,7 @@ ATTENTIONS = ("auto", "packed", "padded")
 MOST_READERS = 8
 """Largest number of threads; each needs memory for a batch."""
 WORTH_COMPILING = 1e16
-"""Number of words times parameters for which compiling pays off: about a minute on a large GPU."""
+"""Number of words times parameters above which compiling pays off: about a minute on a large GPU."""
 
 
 @dataclass(frozen=True)

@@ -239,7 +239,7 @@ class NgramIndex:
         """The rows of words that share an n-gram with ``word``, and how much each of them shares.
 
         That is the sum of the inverse document frequencies of the shared n-grams, log((1 + words) / words that have
-        it), divided by the square root of the number of n-grams of the word in the table.
+        it), divided by the square root of the number of n-grams of the table's word.
         """
         rows, shared = self._shared(word, lambda having: math.log((1 + self.count) / having))
         return rows, shared / np.sqrt(self.sizes_of_words[rows])

@@ -10,7 +10,7 @@ from wordstill.evaluation.data.context_sets import ContextParts
 from wordstill.evaluation.data.locate import LoadedDataset
 from wordstill.evaluation.data.sentence_sets import read_own_sentences
 from wordstill.evaluation.data.similarity_sets import read_own_pairs
-from wordstill.evaluation.data.text_sets import read_own_labelled, read_own_tagged
+from wordstill.evaluation.data.text_sets import read_own_labeled, read_own_tagged
 from wordstill.evaluation.tasks.base import TASKS, Task, make_task
 
 OF_TABLES = [kind for kind, task in TASKS.items() if issubclass(task, Task)]
@@ -20,7 +20,7 @@ FILES = {
     "questions": (read_own_questions, "a b c d\n", {"analogy"}),
     "words with classes": (read_own_categories, "a x\nb y\n", {"categorisation"}),
     "scored pairs of sentences": (read_own_sentences, "a b\tc\t1\n", {"sts"}),
-    "labels": (read_own_labelled, "x\ta b\n", {"classification", "probe", "parent", "frozen"}),
+    "labels": (read_own_labeled, "x\ta b\n", {"classification", "probe", "parent", "frozen"}),
     "tags": (read_own_tagged, "a X\nb Y\n\n", {"tagging", "ncrfpp", "states", "parent", "frozen"}),
 }
 MADE = {

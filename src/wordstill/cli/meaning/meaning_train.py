@@ -86,7 +86,7 @@ TESTS = "When words have the same meaning"
 
 def pairs(
     masked: Annotated[str, option("NAME", "Masked language model: a name on the Hub, or a folder.")],
-    vectors: Annotated[Path, option("TABLE", "Static vectors that say how similar two words are.")],
+    vectors: Annotated[Path, option("TABLE", "Static vectors that measure how similar two words are.")],
     out: Annotated[Path, option("FILE", "Output file.", "--out", "-o")],
     store: Annotated[Path | None, argument("STORE", "A prepared text.")] = None,
     paraphrases: Annotated[
@@ -123,7 +123,7 @@ def pairs(
     guarded: Annotated[
         bool,
         flag(
-            "Never replace a positive that is a name, nor any by nearly the same word; the paper has no such rules.",
+            "Never replace names, nor any word with nearly the same word; the paper has no such rules.",
             "--guarded/--as-printed",
             panel=TESTS,
         ),

@@ -204,7 +204,7 @@ CONTEXT: tuple[Dataset, ...] = (
         (DatasetFile("context/Usim/usim_en.txt", read_usim, "eval_data/usim/usim_en.txt"),),
         task="context-pairs",
         home="https://aclanthology.org/J13-3003/",
-        caveat="Usim-2 only, tokenised, with the mean rating; two lines for each pair.",
+        caveat="Usim-2 only, tokenized, with the mean rating; two lines for each pair.",
     ),
     Dataset(
         "cosimlex",
@@ -235,7 +235,7 @@ CONTEXT: tuple[Dataset, ...] = (
         102_899,
         "Ganitkevitch et al. 2013, NAACL; form of Faruqui et al. 2015, NAACL",
         copies=(DatasetFile("lexicons/ppdb-xl.txt", read_entries, "lexicons/ppdb-xl.txt"),),
-        caveat="102,902 lines; a word that stands on several keeps the neighbours of all of them.",
+        caveat="102,902 lines; a word on several lines keeps the neighbors of all of them.",
     ),
     _lexicon(
         "framenet",
@@ -243,6 +243,6 @@ CONTEXT: tuple[Dataset, ...] = (
         7_870,
         "Baker et al. 1998; form of Faruqui et al. 2015",
         copies=(DatasetFile("lexicons/framenet.txt", read_entries, "lexicons/framenet.txt"),),
-        caveat="10,822 lines, of which several are of one word; some entries have no neighbours.",
+        caveat="10,822 lines, several of them for one word; some entries have no neighbors.",
     ),
 )

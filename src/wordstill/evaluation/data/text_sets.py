@@ -30,7 +30,7 @@ class FileOfEachClass:
             for _, line in numbered_lines(folder / name)
             if line.strip()
         ]
-        return Published(_labelled_examples(pairs, folder))
+        return Published(_labeled_examples(pairs, folder))
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class LabelFirst(FileOfEachPart[str]):
     """Whether only the part before the colon of a label counts: ``LOC`` of ``LOC:city``."""
 
     def _part(self, path: Path) -> Examples[str]:
-        return _labelled_examples(self._pairs(path), path)
+        return _labeled_examples(self._pairs(path), path)
 
     def _pairs(self, path: Path) -> Iterator[tuple[str, str]]:
         for number, line in numbered_lines(path, self.encoding):
@@ -104,12 +104,12 @@ def own_parts(folder: Path) -> tuple[str, str, str]:
     return train, dev, test
 
 
-def read_own_labelled(path: Path) -> Published[str]:
+def read_own_labeled(path: Path) -> Published[str]:
     """Read a user's own file, or a folder with three: ``label sentence`` lines; the label ends at a tab or space."""
     return LabelFirst.of_user(path)
 
 
-def _labelled_examples(pairs: Iterable[tuple[str, str]], place: Path) -> Examples[str]:
+def _labeled_examples(pairs: Iterable[tuple[str, str]], place: Path) -> Examples[str]:
     rows = [(tuple(sentence.split()), label) for sentence, label in pairs]
     if not rows:
         raise DataError(f"{place} holds no sentences.")
@@ -192,7 +192,7 @@ def read_own_tagged(path: Path) -> Published[Words]:
     return Columns.of_user(path, separator=None, tag=-1)
 
 
-OF_FOLDERS = (read_own_labelled, read_own_tagged)
+OF_FOLDERS = (read_own_labeled, read_own_tagged)
 """Readers that also take a folder."""
 
 

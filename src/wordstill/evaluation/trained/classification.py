@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from wordstill.errors import MissingExtra
 from wordstill.evaluation.data.examples import LABELS, Splits, divide_by_class
-from wordstill.evaluation.data.text_sets import read_own_labelled
+from wordstill.evaluation.data.text_sets import read_own_labeled
 from wordstill.evaluation.protocol import Protocol
 from wordstill.evaluation.trained.base import LabelTargets, Predicted, Ready, TrainedTask, table_problem
 from wordstill.evaluation.trained.config import CnnConfig, ProbeConfig, require_training
@@ -86,7 +86,7 @@ class _SentenceTask(TrainedTask[OfSentences]):
     """Base of both classifiers: the parts and the vectors."""
 
     needs = (LABELS,)
-    own_reader = staticmethod(read_own_labelled)
+    own_reader = staticmethod(read_own_labeled)
 
     def _splits(self) -> Splits[str]:
         split_seed = self.config.split_seed

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from wordstill.core.settings import Config
 from wordstill.evaluation.data.examples import LABELS, TAGS, Published, Splits, Words, divide_by_class, divide_in_order
 from wordstill.evaluation.data.locate import LoadedDataset
-from wordstill.evaluation.data.text_sets import read_own_labelled
+from wordstill.evaluation.data.text_sets import read_own_labeled
 from wordstill.evaluation.protocol import Protocol
 from wordstill.evaluation.trained.base import NO_TEACHER, Predicted, Ready, Targets, TrainedTask, running_words
 from wordstill.evaluation.trained.config import FROZEN, FinetunedConfig, require_training
@@ -156,7 +156,7 @@ class FinetunedTask(TrainedTask[FinetunedConfig]):
     kind = "parent"
     needs = (LABELS, TAGS)
     # A registered set has labels or tags; a user's own file has labels.
-    own_reader = staticmethod(read_own_labelled)
+    own_reader = staticmethod(read_own_labeled)
     usual: ClassVar[Config] = FinetunedConfig()
 
     def __init__(

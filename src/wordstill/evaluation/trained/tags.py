@@ -123,8 +123,8 @@ class Surfaces:
         longest = min(LONGEST_WORD, max(map(len, words), default=1))
         characters = np.zeros((len(words) + 1, longest), dtype=np.int64)
         for place, word in enumerate(words, start=1):
-            spelt = [number.get(character, 1) for character in word[:longest]]
-            characters[place, : len(spelt)] = spelt
+            numbers = [number.get(character, 1) for character in word[:longest]]
+            characters[place, : len(numbers)] = numbers
         return cls(np.array([0, *rows], dtype=np.int64), characters, len(alphabet) + 2)
 
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from wordstill.errors import DataError
 from wordstill.evaluation.data.examples import divide_by_class
-from wordstill.evaluation.data.text_sets import FileOfEachClass, LabelFirst, read_own_labelled
+from wordstill.evaluation.data.text_sets import FileOfEachClass, LabelFirst, read_own_labeled
 from wordstill.evaluation.trained.classification import ClassificationTask
 
 SIZES = {
@@ -66,7 +66,7 @@ def test_bad_lines_are_named(tmp_path, content, message):
 def test_an_own_file(tmp_path):
     path = tmp_path / "own.tsv"
     path.write_text("very good\ta b  c\nbad d e\n")
-    published = read_own_labelled(path)
+    published = read_own_labeled(path)
     assert published.train.targets == ("very good", "bad")
     assert published.train.sentences == (("a", "b", "c"), ("d", "e"))
 
@@ -80,6 +80,6 @@ LABELS = st.from_regex(r"[a-z0-9:]{1,8}", fullmatch=True)
 def test_what_is_written_is_read(tmp_path_factory, rows):
     path = tmp_path_factory.mktemp("own") / "own.txt"
     path.write_text("".join(f"{label}\t{' '.join(words)}\n" for label, words in rows), encoding="utf-8")
-    read = read_own_labelled(path).train
+    read = read_own_labeled(path).train
     assert read.targets == tuple(label for label, _ in rows)
     assert [list(sentence) for sentence in read.sentences] == [words for _, words in rows]
