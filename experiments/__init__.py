@@ -1,1 +1,1 @@
-"""What measures wordstill, and what turns the measurements into tables: see README.md."""
+"""Measurements of wordstill, and the tables made from them: see README.md."""

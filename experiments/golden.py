@@ -1,10 +1,9 @@
-"""The golden run: hashes of everything that a change of structure must leave as it was.
+"""The golden run: hashes of all outputs that a refactoring must not change.
 
-``python -m experiments.golden OUT`` prepares the demo text, distills it in float32 on one thread by every
-kind of method, trains baselines, transforms, converts and evaluates: only through the command line, so that
-two checkouts can be compared however their modules are named. ``OUT/golden.json`` holds the hashes;
-``--against FILE`` compares them with those of another checkout, made on the same machine: bytes depend on the
-processor.
+``python -m experiments.golden OUT`` prepares the demo text, distills it in float32 on one thread with every kind of
+method, trains baselines, transforms, converts and evaluates. It uses only the command line, so that two checkouts can
+be compared even if modules were renamed. ``OUT/golden.json`` has the hashes; ``--against FILE`` compares them with
+those of another checkout, made on the same machine, because bytes depend on the CPU.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ SETS = ("wordsim353", "simlex999", "google", "sts12", "ap", "semeval2012")
 
 
 def main() -> None:
-    """Run, write the hashes, and compare where asked."""
+    """Run, write the hashes, and compare them if requested."""
     parser = argparse.ArgumentParser(prog="python -m experiments.golden", description=__doc__)
     parser.add_argument("out", type=Path, help="folder for the results")
     parser.add_argument("--against", type=Path, help="golden.json of another checkout")

@@ -1,4 +1,4 @@
-"""Records of measurements: JSON files that say how, where and from which commit they were made."""
+"""Records of measurements: JSON files with their command, commit, seed and hardware."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from wordstill.core.files import atomic_file
 ROOT = Path(__file__).parents[1]
 RESULTS = Path(__file__).parent / "results"
 OMITTED_OPTIONS = ("--out", "--keep", "--commit")
-"""Options that a recorded command leaves out: they change no score."""
+"""Options to leave out of recorded commands, because they do not affect scores."""
 RENAMED = {
     "scripts/measure.py": "-m experiments.quality.measure",
     "scripts/measure_extrinsic.py": "-m experiments.quality.trained",
@@ -29,15 +29,15 @@ RENAMED = {
     "scripts/measure_meaning.py": "-m experiments.meaning.measure",
     "-m benchmarks.": "-m experiments.speed.",
 }
-"""Names in recorded commands, and what they are called now."""
+"""Old names of modules in recorded commands, with their current names."""
 REMOVED_OPTIONS = (" --dtype fp8",)
-"""Options of recorded commands that are gone, with their rows of the result."""
+"""Removed options of recorded commands, whose rows of the result were removed too."""
 PACKAGES = ("torch", "transformers", "sentence-transformers", "numpy")
 CPU_INFO = Path("/proc/cpuinfo")
 
 
 def command_line(module: str, arguments: Sequence[str]) -> str:
-    """The command as anybody can type it: file names without the folders of one machine."""
+    """The command with file names only, without the folders of this machine."""
     kept, skip = [], False
     for word in arguments:
         if not skip and word not in OMITTED_OPTIONS:
@@ -49,7 +49,7 @@ def command_line(module: str, arguments: Sequence[str]) -> str:
 def result_parser(
     module: str, description: str | None, folder: str, title: str = "what the text is"
 ) -> argparse.ArgumentParser:
-    """What every experiment asks for: the name, title and place of its result."""
+    """A parser with the options of every experiment: name, title and folder of the result."""
     parser = argparse.ArgumentParser(
         prog=f"python -m {module}", description=description, formatter_class=argparse.RawTextHelpFormatter
     )
@@ -83,7 +83,7 @@ def origin(module: str, options: argparse.Namespace) -> dict[str, Any]:
 
 
 def lexicon_folder(parser: argparse.ArgumentParser) -> Path:
-    """Where the lexicons are."""
+    """The folder of lexicons in ``$WORDSTILL_DATA``."""
     data = os.environ.get("WORDSTILL_DATA")
     if not data:
         parser.error("set WORDSTILL_DATA to the folder with the lexicons and the data sets")
@@ -91,7 +91,7 @@ def lexicon_folder(parser: argparse.ArgumentParser) -> Path:
 
 
 def current_command(recorded: str) -> str:
-    """A recorded command under the present name of its module; the JSON keeps it as it was typed."""
+    """A recorded command with the current name of its module; the JSON file keeps it as it was typed."""
     for old, new in RENAMED.items():
         recorded = recorded.replace(f"python {old}", f"python {new}")
     for option in REMOVED_OPTIONS:
@@ -111,7 +111,7 @@ def current_commit() -> str:
 
 
 def device_name() -> str:
-    """The GPU, or the kind of processor and its threads."""
+    """The GPU, or the architecture and threads of the CPU."""
     import torch
 
     if torch.cuda.is_available():
@@ -120,7 +120,7 @@ def device_name() -> str:
 
 
 def machine() -> dict[str, Any]:
-    """Processor, usable cores, memory and versions."""
+    """CPU, usable cores, memory and versions."""
     usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     return {
         "cpu": _cpu_model(),
@@ -132,22 +132,22 @@ def machine() -> dict[str, Any]:
 
 
 def write_json(path: Path, content: Any, indent: int = 1) -> None:
-    """Write a record; a killed run never leaves half a file."""
+    """Write a record atomically."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with atomic_file(path) as handle:
         handle.write(f"{json.dumps(content, indent=indent, ensure_ascii=False)}\n".encode())
 
 
 class TimedRecord:
-    """The record of a measurement of many steps, written after each, with the time that each step took.
+    """The record of a measurement in steps with the time of each, written after every step.
 
     Args:
         path: The JSON file.
-        times: File that keeps the times, for a later run that finds the step done.
+        times: File of the times, for a later run that skips completed steps.
 
     Attributes:
-        facts: Everything but times, by name.
-        seconds: How long steps took, by name.
+        facts: Everything except times, by name.
+        seconds: Time of each step, by name.
     """
 
     def __init__(self, path: Path, times: Path) -> None:
@@ -163,7 +163,7 @@ class TimedRecord:
         self.seconds[step] = time.monotonic() - start
 
     def write(self) -> None:
-        """Write what is known so far, and print the times."""
+        """Write the record so far, and print the times."""
         seconds = {name: round(value, 2) for name, value in self.seconds.items()}
         print(json.dumps({"seconds": seconds}), flush=True)
         write_json(self.times, seconds)

@@ -1,7 +1,7 @@
-"""Rewrite every generated block of every page, and every picture, from the JSON files in experiments/results.
+"""Update all generated blocks and pictures of the pages from the JSON files in experiments/results.
 
-A block stands between <!-- NAME: begin --> and <!-- NAME: end -->; NAME says which table goes there. With
---check nothing is written: it fails if a page is not up to date.
+A block is between <!-- NAME: begin --> and <!-- NAME: end -->, where NAME is the name of a table. With --check nothing
+is written, and the command fails if a page is not up to date.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ MARKED = re.compile(r"<!-- (?P<name>[\w-]+): begin -->\n.*?<!-- (?P=name): end -
 
 
 def main() -> None:
-    """Write the pages, or check them."""
+    """Update the pages, or check them."""
     parser = argparse.ArgumentParser(prog="python -m experiments.tables", description=__doc__)
     parser.add_argument("--check", action="store_true", help="write nothing; fail if a page or picture is stale")
     check = parser.parse_args().check
@@ -73,13 +73,13 @@ def main() -> None:
 
 
 def stale_files() -> dict[Path, str]:
-    """Pages and pictures that are not what the results say, with what they should say."""
+    """Pages and pictures that are not up to date, with their new content."""
     made = [*pages(), *((ROOT / name, picture()) for name, picture in PICTURES.items())]
     return {path: text for path, text in made if not path.exists() or path.read_text() != text}
 
 
 def pages() -> Iterator[tuple[Path, str]]:
-    """Every page that has a generated block, with what it should say."""
+    """All pages with generated blocks, with their new content."""
     for path in sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("experiments/*.md")]):
         text = path.read_text()
         if MARKED.search(text):

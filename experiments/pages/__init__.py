@@ -1,1 +1,1 @@
-"""The generated parts of the pages, one module for each kind of result."""
+"""Generated blocks of the pages, a module for each kind of result."""

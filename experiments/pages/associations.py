@@ -21,7 +21,7 @@ def page() -> str:
 
 
 def opposites() -> str:
-    """How well opposites are told from synonyms."""
+    """How well opposites are separated from synonyms."""
     return "\n\n".join(
         _opposites(json.loads(path.read_text())) for path in sorted((RESULTS / "opposites").glob("*.json"))
     )
@@ -34,7 +34,7 @@ def _opposites(content: Content) -> str:
         "",
         f"    {content['command']}",
         "",
-        f"| told apart by | {' | '.join(f'`{name}`' for name in tables)} |",
+        f"| separated by | {' | '.join(f'`{name}`' for name in tables)} |",
         f"|---|{'---:|' * len(tables)}",
     ]
     for label in content["tables"][tables[0]]["caught"]:

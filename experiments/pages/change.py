@@ -17,7 +17,7 @@ def calibration() -> str:
 
 
 def planted() -> str:
-    """Rank correlation of planted and found change."""
+    """Rank correlation of planted and detected change."""
     return "\n\n".join("\n".join(_planted(record)) for record in _records("planted"))
 
 
@@ -39,14 +39,14 @@ def _calibration(record: dict[str, Any]) -> Iterator[str]:
     false = sum(each["p"]["q_below_0.05"] for each in record["folds"].values())
     yield (
         f"{record['title']}, {record['words']:,} words, {record['splits']} splits; {compared:,} p-values and {held:,} "
-        f"intervals in all; {false} words with q < 0.05. {_origin(record)}"
+        f"intervals in total; {false} words with q < 0.05. {_origin(record)}"
     )
     for line in _others(record):
         yield from ("", line)
 
 
 def _others(record: dict[str, Any]) -> Iterator[str]:
-    """What was found for associations and `regress`."""
+    """Calibration of associations and `regress`."""
     if associations := record.get("associations"):
         effects, differences = (
             ", ".join(f"{name} {found[kind]['held']:.0%}" for name, found in associations.items())
@@ -54,9 +54,9 @@ def _others(record: dict[str, Any]) -> Iterator[str]:
         )
         number = associations["weat"]["effects"]["intervals"]
         yield (
-            f"Associations of random lists: the interval from one half holds the effect in the other in {effects} of "
-            f"{number} cases each, and that of a difference between two quarters the one between the others in "
-            f"{differences}."
+            f"Associations of random lists: the interval from one half contains the effect in the other half in "
+            f"{effects} of {number} cases each; the interval of a difference between two quarters contains that "
+            f"between the other two in {differences}."
         )
     if regress := record.get("regress"):
         shares = ", ".join(
@@ -66,7 +66,7 @@ def _others(record: dict[str, Any]) -> Iterator[str]:
         number = min(found["p_values"] for by in regress.values() for found in by.values())
         yield (
             f"`regress` on random fields: p < 0.05 in {shares} (at least {number:,} each); at least {holding:.1%} of "
-            "the intervals hold 0."
+            "the intervals contain 0."
         )
 
 

@@ -1,4 +1,4 @@
-"""Sections of experiments/meaning.md: how a measurement was made, its scores, and what is above raw."""
+"""Sections of experiments/meaning.md: the origin of a measurement, its scores, and gains over the raw mean."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TASKS = {
 }  # fmt: skip
 COSINES = {f"cosine-{words}-{pairs}": f"{words}, {pairs}" for words in ("common", "different") for pairs in "PN"}
 DIFFERENCES = (
-    "Difference from the raw mean of the layers, in points; on development data in spreads (σ) of the "
+    "Difference from the raw mean of the layers, in points; on development data in standard deviations (σ) of the "
     "difference, with the share of resamples in which each would have been chosen:"
 )
 TRAININGS = (
@@ -68,13 +68,13 @@ def translators(content: Content) -> list[str]:
     used = {one["name"] for one in content["translators"]}
     lines = []
     for one in (*content["translators"], *content.get("translators refused", ())):
-        suffix = "" if one["name"] in used else "; refused, because too few words of a sentence came back"
+        suffix = "" if one["name"] in used else "; rejected, because too few words of a sentence came back"
         lines.append(f"- Translator {one['name']}{training(one)}{suffix}.")
     return lines
 
 
 def training(translator: Content) -> str:
-    """How a translator was trained, if the record says so."""
+    """How a translator was trained, if that is recorded."""
     if "bleu" not in translator:
         return ""
     return (
@@ -85,7 +85,7 @@ def training(translator: Content) -> str:
 
 
 def triples(header: Content, seconds: Content) -> str:
-    """How many triples came from how many targets, how fast, and why the others gave none."""
+    """The number of triples and targets, the speed, and why other targets gave no triple."""
     mode = header["mode"]
     dropped = "; ".join(f"{count:,} {reason!r}" for reason, count in header["dropped"].items())
     speed = seconds.get(f"triples per second, {mode}", seconds.get("triples per second"))
@@ -109,7 +109,7 @@ def table(scores: Content, columns: Mapping[str, str], shape: str, scale: float)
 
 
 def differences(content: Content) -> list[str]:
-    """How far the meanings of each variant are above the raw mean, and on how many of the four tasks."""
+    """The gains of each variant's meanings over the raw mean, and on how many of the four tasks they are positive."""
     scores, judged = content["figures"], development(content)
     columns = [*judged, *TARGETS.values(), "above raw"]
     lines = [f"| vectors | {' | '.join(columns)} |", "|---|" + "---:|" * len(columns)]
@@ -125,7 +125,7 @@ def differences(content: Content) -> list[str]:
 
 
 def development(content: Content) -> dict[str, dict[str, str]]:
-    """What the choice is based on: for each set, the gain of each candidate."""
+    """The basis of the choice: the gain of each candidate on each development set."""
     found = content["development"]
     columns = {
         DEVELOPMENT.get(data, data): {name: f"{gains[data]:+.1f} σ" for name, gains in found["gains"].items()}
@@ -135,7 +135,7 @@ def development(content: Content) -> dict[str, dict[str, str]]:
 
 
 def trainings(content: Content) -> list[str]:
-    """For each variant, its length and its diagnosis."""
+    """The training run of each variant, with its diagnosis."""
     lines = [
         "| variant | steps | s per epoch | encoding | meanings of positives | of negatives | of other words "
         "| separated | degenerate |",

@@ -46,11 +46,11 @@ def section(content: Content) -> str:
         "",
         *table(content, {task: TASKS[task] for task in GAINS}, gain),
         "",
-        "On development data, with seed 0: rank correlation, and the gain over the raw mean in its spreads (σ):",
+        "On development data, with seed 0: rank correlation, and gain over the raw mean in standard deviations (σ):",
         "",
         *development(content),
         "",
-        "Trainings:",
+        "Training runs:",
         "",
         *trainings(content),
         "",
@@ -59,7 +59,7 @@ def section(content: Content) -> str:
 
 
 def positives(triples: Content) -> str:
-    """How many triples have each kind of positive."""
+    """The number of triples with each kind of positive."""
     return ", ".join(f"{count:,} {how}" for how, count in triples["positives"].items())
 
 
@@ -78,7 +78,7 @@ def score(found: Content) -> str:
 
 
 def gain(found: Content) -> str:
-    """Over the raw mean, with its interval."""
+    """The gain over the raw mean, with its interval."""
     if "gain" not in found:
         return "–"
     low, high = found["gain interval"]
@@ -87,7 +87,7 @@ def gain(found: Content) -> str:
 
 
 def development(content: Content) -> list[str]:
-    """The scores that settings were chosen by."""
+    """The scores on development data."""
     found = content["development"]
     sets = list(found["correlations"])
     names = [DEVELOPMENT.get(name, name) for name in sets]
@@ -104,7 +104,7 @@ def development(content: Content) -> list[str]:
 
 
 def trainings(content: Content) -> list[str]:
-    """How each training went."""
+    """A table of the training runs."""
     lines = [
         "| training | layers | steps | seconds | ended | validation loss | separated |",
         "|---|---|---:|---:|---|---:|---:|",

@@ -1,4 +1,4 @@
-"""Best printed scores of the papers beside one table of ours, for experiments/results.md."""
+"""The best printed scores of the papers next to one of our tables, for experiments/results.md."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from wordstill.evaluation.report.published import PublishedRow, best_published
 
 TABLE, WITH_LEXICONS = "words-27M-mpnet-v5", "variants-27M-mpnet-v5"
 OURS = ("still", "still, PPDB", "still, PPDB, WordNet and its antonyms")
-"""Columns: the table as it is, and with lexicons."""
+"""Columns: the table, and the same with lexicons."""
 
 
 def page() -> str:
-    """Each set with the best printed score; which ones the first of our columns does not reach, in words."""
+    """Each set with the best printed score, and which of these our first column does not reach."""
     texts = by_text()
     scores = {
         label: seeds[0]["scores"]["all"] for label, seeds in by_label(texts[TABLE] + texts[WITH_LEXICONS]).items()
@@ -22,7 +22,7 @@ def page() -> str:
     cells = [(column, best) for column in (*EIGHT, *RELATIONS) if (best := _printed(column)) is not None]
     below = [column.title for column, best in cells if not _reached(scores[OURS[0]], column, best)]
     lines = [
-        f"`{OURS[0]}` reaches {len(cells) - len(below)} of {len(cells)}; below are {', '.join(below) or 'none'}.",
+        f"`{OURS[0]}` reaches {len(cells) - len(below)} of {len(cells)}; not reached: {', '.join(below) or 'none'}.",
         "",
         f"| set | best printed | by | {' | '.join(f'`{label}`' for label in OURS)} |",
         "|---|---:|---|" + "---:|" * len(OURS),

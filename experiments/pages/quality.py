@@ -1,7 +1,7 @@
 """Tables of scores: experiments/results.md, and the short table of README.md.
 
-Files NAME.json and NAME.SOMETHING.json are about the same text; rows with the same label are seeds of one
-method, and their mean and standard deviation are shown.
+Files NAME.json and NAME.SOMETHING.json are for the same text. Rows with the same label are seeds of a method, shown as
+mean and standard deviation.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from wordstill.evaluation.studies import Curve
 from wordstill.methods import METHODS
 
 TEACHERS = {"all-MiniLM-L6-v2": ("minilm-v5", "minilm-v4"), "all-mpnet-base-v2": ("mpnet-v5", "mpnet-v4")}
-"""Teachers of the short table and the picture, and how files with their scores end; a method's first scores count."""
+"""Teachers of the short table and the picture, and suffixes of their files; the first with a method's scores counts."""
 SIZES = ("words-0500k", "words-05M", "words-27M", "words-54M")
-"""Texts of the picture, and how the files with their scores begin."""
+"""Prefixes of the files of the texts of the picture."""
 SUMMARIZED = "words-27M"
 """The text of the short table."""
 PEERS = {
@@ -33,14 +33,14 @@ PEERS = {
     "wordllama-256": ("released-words", "released-tables"),
     "glove-6B-100d": ("released-tables", "released-tables"),
 }
-"""Tables of others, and where their scores on words and on sentences are."""
+"""Released tables, with the files of their scores on words and on sentences."""
 OLDER_VERSIONS = ("still.v1", "still.v4")
-"""Versions whose scores are kept; their rows carry the version's name."""
+"""Older versions with recorded scores; their rows are labeled with the version."""
 PICTURED = ("still", "sentence", "ase")
 """Methods of the short table and the picture."""
 PANEL_WIDTH, PANEL_HEIGHT, TITLE_HEIGHT = 720, 250, 26
 UNITS = "enwiki-a"
-"""The text that was read by sentences and by paragraphs."""
+"""The text that was read by sentence and by paragraph."""
 
 
 class Column(NamedTuple):
@@ -52,16 +52,16 @@ class Column(NamedTuple):
 
 
 class Block(NamedTuple):
-    """A table of the page: which scores of a row it shows."""
+    """A table of the page: a selection of scores."""
 
     title: str
     group: str
     """Key among the scores of a row."""
     columns: tuple[Column, ...]
     mean: str | None = None
-    """The title of a last column with the mean of the others."""
+    """Title of a last column with the mean of the others."""
     share: bool = False
-    """Whether coverage is shown as a share."""
+    """Whether to show coverage as a share."""
 
 
 EIGHT = (
@@ -113,7 +113,7 @@ GOOGLE = Block("Google analogies (accuracy, 3CosAdd)", "all", RELATIONS[:3])
 RETROFIT_BLOCKS = (*(block for block in BLOCKS if block.mean == "A8"), GOOGLE)
 RETROFIT_SETTINGS = ("alpha", "beta", "sigma", "margin")
 WITHOUT_TEXT = ("decontextual", PARENT)
-"""Rows that do not depend on what the teacher reads."""
+"""Rows that do not depend on the unit that the teacher reads."""
 
 Row = Mapping[str, Any]
 File = dict[str, Any]
@@ -133,18 +133,18 @@ def by_text() -> dict[str, list[File]]:
 
 
 def retrofit_page() -> str:
-    """A section for each table that was retrofitted."""
+    """A section for each retrofitted table."""
     files = [json.loads(path.read_text()) for path in sorted((RESULTS / "retrofit").glob("*.json"))]
     return "\n".join(map(retrofit_section, files)).rstrip()
 
 
 def retrofit_section(content: File) -> str:
-    """Scores with each lexicon, and how settings were chosen."""
+    """Scores with each lexicon, and the choice of settings."""
     return "\n".join([f"#{section([content], RETROFIT_BLOCKS)}", *choices(content), ""])
 
 
 def summary() -> str:
-    """The short table: the main methods at their defaults over one text, for two teachers, and released tables."""
+    """The short table: the main methods with default settings over one text, for two teachers, and released tables."""
     lines = [
         "| teacher or released table | method | similarity | SimLex-999 | Google | MSR | sentences |",
         "|---|---|---:|---:|---:|---:|---:|",
@@ -168,7 +168,7 @@ def _summary_cells(words: list[Row], sentences: list[Row]) -> str:
 
 
 def _files_of(teacher: str, size: str) -> list[dict[str, Any]]:
-    """Scores over a text, the ones that count last."""
+    """Files of scores over a text; later ones take precedence."""
     texts = by_text()
     return [content for end in reversed(TEACHERS[teacher]) for content in texts.get(f"{size}-{end}", [])]
 
@@ -183,14 +183,14 @@ def summary_page() -> str:
 
 
 def _summarized(teacher: str) -> list[File]:
-    """The files whose scores stand in the short table."""
+    """The files with the scores of the short table."""
     latest = {label: content for content in _files_of(teacher, SUMMARIZED) for label in by_label([content])}
     used = [latest[label] for label in PICTURED]
     return [content for number, content in enumerate(used) if content not in used[:number]]
 
 
 def size_picture() -> str:
-    """Scores against the size of the text, as SVG: words, analogies and sentences below one another."""
+    """Scores by the size of the text as SVG: panels for words, analogies and sentences."""
     panels = (("word similarity, mean of eight sets", EIGHT), ("Google analogies", RELATIONS[:1]), ("STS12 to 16", STS))
     height, parts = PANEL_HEIGHT + TITLE_HEIGHT, []
     for number, (title, columns) in enumerate(panels):
@@ -235,7 +235,7 @@ def choice_page() -> str:
 
 
 def search_page() -> str:
-    """What prompts add to the start, every step that was kept, and what the end loses without one of its blocks."""
+    """The gain of prompts at the start, every step that was kept, and the loss at the end without each block."""
     lines: list[str] = []
     for path in sorted((RESULTS / "search").glob("*.json")):
         content = json.loads(path.read_text())
@@ -260,7 +260,7 @@ def _development(scores: Mapping[str, float]) -> str:
 
 
 def reading_units() -> str:
-    """The mean of eight similarity sets if the teacher reads sentences, and if it reads paragraphs."""
+    """The mean of eight similarity sets when the teacher reads sentences, and when it reads paragraphs."""
     rows = by_label(by_text()[UNITS])
     names = [name for name in METHODS if f"{name}, paragraphs" in rows]
     lines = [f"| | {' | '.join(f'`{name}`' for name in names)} |", "|---|" + "---:|" * len(names)]
@@ -275,7 +275,7 @@ def _scored(seeds: list[Row], group: str) -> list[Row]:
 
 
 def section(files: list[dict[str, Any]], blocks: Iterable[Block] = BLOCKS) -> str:
-    """One text: how its rows were made, and a table for each kind of task."""
+    """A text: the origin of its rows, and a table for each kind of task."""
     rows = by_label(files)
     older = [label for label in rows if label in OLDER_VERSIONS]
     lines = [f"## {files[0]['title']}{f' ({older[0]})' if older else ''}", ""]
@@ -288,7 +288,7 @@ def section(files: list[dict[str, Any]], blocks: Iterable[Block] = BLOCKS) -> st
 
 
 def made(content: dict[str, Any]) -> str:
-    """The rows that a command made, from what, and where."""
+    """The rows made by a command, with teacher, text, hardware and commit."""
     rows = content["rows"]
     alike: dict[tuple[str, ...], dict[str, list[int | None]]] = {}
     for row in rows:
@@ -306,7 +306,7 @@ def made(content: dict[str, Any]) -> str:
 
 
 def named_seeds(seeds: list[int | None]) -> str:
-    """The seeds of a label, if its rows depend on any."""
+    """The seeds of a label, if its rows depend on them."""
     drawn = [str(seed) for seed in seeds if seed is not None]
     return f" (seed{'s' if len(drawn) > 1 else ''} {', '.join(drawn)})" if drawn else ""
 
@@ -324,7 +324,7 @@ def facts_of(provenance: Mapping[str, Any]) -> list[str]:
 
 
 def by_label(files: Iterable[dict[str, Any]]) -> dict[str, list[Row]]:
-    """The rows of every method, one for each seed, in the order of the files."""
+    """The rows of every method, one per seed, in the order of the files."""
     rows: dict[str, dict[int | None, dict[str, Any]]] = {}
     for content in files:
         for row in content["rows"]:
@@ -339,11 +339,11 @@ def by_label(files: Iterable[dict[str, Any]]) -> dict[str, list[Row]]:
 
 
 def label_of(row: Row) -> str:
-    """The method, and what the teacher read at a time if that is not the default."""
+    """The method, and the unit that the teacher read if it is not the default."""
     label, unit = str(row["label"]), row["provenance"].get("batches", {}).get("unit", DistillConfig.read)
     version = row["provenance"].get("method", {}).get("name")
     if version in OLDER_VERSIONS and not label.startswith(version):
-        # Measured when this was the only version, or the latest.
+        # Measured when this was the current version.
         label = label.replace(version.partition(".")[0], version, 1)
     return label if unit == DistillConfig.read or label in WITHOUT_TEXT else f"{label}, {unit}s"
 
@@ -364,7 +364,7 @@ def table(block: Block, rows: Mapping[str, list[Row]]) -> list[str]:
 
 
 def cell(scored: list[Row], column: Column, *, share: bool) -> str:
-    """The mean over seeds, its deviation, and the coverage."""
+    """The mean over seeds, the standard deviation, and the coverage."""
     scores = [by_set[column.name] for by_set in scored if column.name in by_set]
     values = [value for score in scores if (value := value_of(score, column.part)) is not None]
     if not values:
@@ -376,14 +376,14 @@ def cell(scored: list[Row], column: Column, *, share: bool) -> str:
 
 
 def coverage(scores: list[Row], *, share: bool) -> str:
-    """How many items the scores of all seeds are over; two numbers if seeds differ."""
+    """The number of items in the scores of all seeds; a range if seeds differ."""
     used, total = [score["used"] for score in scores], scores[0]["total"]
     ends = [f"{100 * end / total:.0f}" if share else str(end) for end in (min(used), max(used))]
     return "–".join(dict.fromkeys(ends)) + (" %" if share else "")
 
 
 def mean_cell(scored: list[Row], columns: Iterable[Column]) -> str:
-    """The mean of all columns, over seeds; only of seeds that have a score for each."""
+    """The mean of all columns over the seeds that have a score in each."""
     means = []
     for by_set in scored:
         values = [value_of(by_set.get(column.name, {}), column.part) for column in columns]
@@ -400,14 +400,14 @@ def value_of(score: Row, part: str | None) -> float | None:
 
 
 def spread(values: list[float], deviation: float | None) -> str:
-    """The mean, with the standard deviation where there is one."""
+    """The mean, with the standard deviation if there is one."""
     if len(values) > 1:
         deviation = stdev(values)
     return f"{mean(values):.1f}" + ("" if deviation is None else f" ± {deviation:.1f}")
 
 
 def choices(content: Mapping[str, Any]) -> list[str]:
-    """A table of the settings chosen for each row, out of how many, and their scores."""
+    """A table of the settings chosen for each row, the number of candidates, and the scores."""
     lines = [
         "Mean of the eight sets over every second pair (the development half, on which settings were chosen) "
         "and over the others:",

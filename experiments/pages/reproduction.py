@@ -1,4 +1,4 @@
-"""Tables of the papers made again, for experiments/reproduced.md: each printed row, and ours below it."""
+"""Reproduced tables of the papers, for experiments/reproduced.md: each printed row with ours below."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NO_ROW, NOTHING = "no printed row", "–"
 
 
 def page() -> str:
-    """Every table that there is a record of, in the order of the plans."""
+    """All recorded tables, in the order of the plans."""
     records = [json.loads(path.read_text()) for path in sorted((RESULTS / "reproduction").glob("*.json"))]
     found = {name: [one for one in records if name in _tables(one)] for name in plan_names()}
     return "\n\n".join(_table(name, made) for name, made in found.items() if made)
@@ -44,7 +44,7 @@ def _table(name: str, records: Sequence[Content]) -> str:
         lines += made[model]
     missing = [model for model in rows if model not in made]
     if missing:
-        lines += ["", f"Not made: {', '.join(missing)}."]
+        lines += ["", f"Not reproduced: {', '.join(missing)}."]
     return "\n".join(lines)
 
 
@@ -59,7 +59,7 @@ def _origin(record: Content, table: Content) -> str:
 
 
 def _rows(table: Content, sets: Sequence[str]) -> Iterable[tuple[str, str]]:
-    """The line of each of our systems, with the printed row that it belongs below."""
+    """The line of each of our systems, with the printed row above it."""
     systems: dict[tuple[str, str], dict[str, Content]] = {}
     for row in table["rows"]:
         key = row["printed_row"] or NO_ROW, row["system"]

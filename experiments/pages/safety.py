@@ -1,4 +1,4 @@
-"""The tables of SECURITY.md: what was tried on files and runs."""
+"""The tables of SECURITY.md: tests of files and runs."""
 
 from __future__ import annotations
 

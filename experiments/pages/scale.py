@@ -1,4 +1,4 @@
-"""The tables of runs on several machines: agreement, the simulated cluster, and learners whose tables are averaged."""
+"""The tables of runs on several machines: agreement, the simulated cluster, and averaged learners."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ FOLDER = RESULTS / "scale"
 
 
 def simulation() -> str:
-    """Time and efficiency of a large run, by what goes wrong."""
+    """Time and efficiency of a large run, by case."""
     record = json.loads((FOLDER / "simulation.json").read_text())
-    lines = ["| case | shards | hours | efficiency | read twice | most parts waiting |", "|---|---|---|---|---|---|"]
+    lines = ["| case | shards | hours | efficiency | read again | maximum parts waiting |", "|---|---|---|---|---|---|"]
     for name, case in record["cases"].items():
         mean = case["mean"]
         lines.append(
@@ -22,7 +22,7 @@ def simulation() -> str:
     usual = record["cases"]["stragglers"]["assumed"]
     lines += [
         "",
-        f"{usual['words']:,.0f} words on {usual['workers']} GPUs, unless the case says otherwise; "
+        f"{usual['words']:,.0f} words on {usual['workers']} GPUs, unless stated otherwise; "
         f"{usual['words_per_second']:,.0f} words/s per GPU (BERT-base with `still` and `ase`, measured on an H200), "
         f"a vocabulary of {usual['vocabulary']:,} words. Means of {record['rounds']} simulated runs: "
         f"`{record['command']}`, commit {record['commit']}, seed {record['seed']}.",
@@ -31,7 +31,7 @@ def simulation() -> str:
 
 
 def agreement() -> str:
-    """Largest differences from a plain run."""
+    """Maximum differences from a plain run."""
     record = json.loads((FOLDER / "agreement.json").read_text())
     methods = list(next(iter(record["differences"].values())))
     kinds = {"cosines": "cosines", "values": "values", "rotated": "values, rotated"}
@@ -42,16 +42,16 @@ def agreement() -> str:
         lines.append(f"| {name} | {' | '.join(cells)} |")
     lines += [
         "",
-        f"Largest differences of cosines between two of {record['vocabulary']:,} words, and of values as a part of the "
-        f"largest value, before and after the best rotation; {record['words']:,} words of text, all-MiniLM-L6-v2 in "
-        f"float32. `{record['command']}`, commit {record['commit']}, seed {record['seed']}, "
+        f"Maximum differences of cosines between any two of {record['vocabulary']:,} words, and of values relative to "
+        f"the largest value, before and after the best rotation; {record['words']:,} words of text, all-MiniLM-L6-v2 "
+        f"in float32. `{record['command']}`, commit {record['commit']}, seed {record['seed']}, "
         f"{record['machine']['cpu']}.",
     ]
     return "\n".join(lines)
 
 
 def averaged_learners() -> str:
-    """Scores of learners by the number of workers; of one worker the mean and the range over seeds."""
+    """Scores of learners by the number of workers; for one worker, the mean and range over seeds."""
     record = json.loads((FOLDER / "averaged_learners.json").read_text())
     names = {"similarity": "eight sets", "google": "Google", "msr": "MSR", "sentences": "STS12-16"}
     lines = [f"| method | workers | {' | '.join(names.values())} |", "|---|---:|" + "---:|" * len(names)]
@@ -63,8 +63,8 @@ def averaged_learners() -> str:
     text = record["text"]
     lines += [
         "",
-        f"Development halves; {text['words']:,} words of enwiki-a, {record['teacher']}; one worker is the mean of "
-        f"three seeds, with the range. `{record['command']}`, commit {record['commit']}, {record['machine']['cpu']}.",
+        f"Development halves; {text['words']:,} words of enwiki-a, {record['teacher']}; for one worker, the mean and "
+        f"range of three seeds. `{record['command']}`, commit {record['commit']}, {record['machine']['cpu']}.",
     ]
     return "\n".join(lines)
 

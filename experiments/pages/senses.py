@@ -8,11 +8,11 @@ from typing import Any
 
 from experiments.record import RESULTS
 
-NAMES = {"raw": "the model's own states, in context", "table": "the table, one vector a word"}
+NAMES = {"raw": "the model's own states, in context", "table": "the table, one vector per word"}
 
 
 def page() -> str:
-    """Scores of senses beside single vectors, and what keeping occurrences costs."""
+    """Scores of senses compared with single vectors, and the cost of keeping occurrences."""
     parts = []
     for path in sorted((RESULTS / "senses").glob("*.json")):
         content = json.loads(path.read_text())
@@ -55,7 +55,7 @@ def _rule(content: Mapping[str, Any]) -> str:
 
 
 def _for_wic(content: Mapping[str, Any]) -> str:
-    """What was chosen for WiC, and how it scored where it was chosen."""
+    """The setting chosen for WiC, with its score on the development pairs."""
     if "chosen_wic" not in content:
         return ""
     scores, chosen = content["development_wic"], content["chosen_wic"]

@@ -12,12 +12,12 @@ Content = Mapping[str, Any]
 
 
 def small_tables() -> str:
-    """Score against size, and what is chosen for each limit."""
+    """Score by size, and the choice for each limit."""
     return "\n\n".join(_small(content) for content in _files("small-tables"))
 
 
 def unseen_words() -> str:
-    """Each policy for unknown words."""
+    """Scores of each policy for unknown words."""
     return "\n\n".join(_unseen(content) for content in _files("unseen-words"))
 
 
@@ -58,7 +58,7 @@ def _small(content: Content) -> str:
         change = f"{scores['all'] - full['scores']['all']:+.1f}" if every and row is not full else ""
         rows.append(
             [
-                f"`{row['chain'] or 'as it is'}`",
+                f"`{row['chain'] or 'original'}`",
                 f"{row['megabytes']:.1f}",
                 *(f"{scores[name]:.1f}" for name in ("all", "development", "other")),
                 change,
@@ -83,7 +83,7 @@ def _unseen(content: Content) -> str:
         "policy",
         "cosine",
         "rare words",
-        "µs a word",
+        "µs per word",
         "MB",
         "RareW, development half",
         "other half",
@@ -95,13 +95,13 @@ def _unseen(content: Content) -> str:
 
 
 def _bounded(content: Content) -> str:
-    rows = [["as it is", "", *_bounded_cells(content["plain"]), ""]]
+    rows = [["none", "", *_bounded_cells(content["plain"]), ""]]
     for lexicon in content["rows"]:
         for number, each in enumerate(lexicon["tried"]):
             bound = "none" if each["least_cosine"] is None else f"{each['least_cosine']:g}"
             taken = "yes" if number == lexicon["chosen"] else ""
             rows.append([lexicon["label"], bound, *_bounded_cells(each), taken])
-    titles = ["lexicon", "least cosine", "A8", "dev.", "other", "analogies, dev.", "other", "Google", "MSR", "chosen"]
+    titles = ["lexicon", "minimum cosine", "A8", "dev.", "other", "analogies, dev.", "other", "Google", "MSR", "chosen"]
     return "\n".join(_made(content, f"{content['words']:,} words") + _table(titles, rows))
 
 

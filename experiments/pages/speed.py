@@ -55,7 +55,7 @@ def page() -> str:
 
 
 def summary() -> str:
-    """The short table: what a user waits for, against a peer or a limit of the same run."""
+    """The short table: what a user waits for, compared with a peer or a limit in the same run."""
     lines = ["| | wordstill | peer or limit | ratio | measured by |", "|---|---:|---:|---:|---|"]
     hardware: dict[str, list[str]] = {}
     for title, ours, other, ratio, result in _summary_rows():
@@ -127,7 +127,7 @@ def results(module: ModuleType) -> dict[str, dict[str, Any]]:
 
 
 def section(module: ModuleType) -> str:
-    """What is measured; for every kind of result the table, its targets and its origin."""
+    """What is measured, and for each kind of result the table, remarks and origin."""
     parts = [inspect.getdoc(module) or ""]
     for kind, result in results(module).items():
         if kind:

@@ -1,1 +1,1 @@
-"""Speed and memory against a peer or a limit, one module for each benchmark."""
+"""Speed and memory compared with a peer or a limit, one module for each benchmark."""

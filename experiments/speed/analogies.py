@@ -1,9 +1,9 @@
-"""The Google analogies, against gensim over the same table.
+"""The Google analogies, compared with gensim on the same table.
 
-Both answer the same questions by 3CosAdd, over the same words, ignoring case, and must reach the same
-accuracy. gensim answers question by question, so it gets every n-th question of each section, and its time
-for all of them is extrapolated; accuracies are compared on the questions that both answered. The table is
-random, except that it holds the words of the questions and many analogies are true in it.
+Both answer the same questions by 3CosAdd over the same words, ignoring case, and must reach the same accuracy. gensim
+answers one question at a time, so it gets every n-th question of each section, and its time for all of them is
+extrapolated; accuracies are compared on these questions. The table is random, except that it has the words of the
+questions and many analogies hold in it.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def remarks(result: dict[str, Any]) -> list[str]:
     apart = abs(result["accuracy"]["wordstill"] - result["accuracy"]["gensim"])
     return [
         f"{result['questions']:,} questions over {result['words']:,} words of {result['dim']} dimensions; "
-        f"gensim got {result['gensim_questions']:,} of them, and accuracies are over those.",
+        f"gensim got {result['gensim_questions']:,} of them, which the accuracies are for.",
         f"Ratio {result['ratio']:.1f}, target {TARGET}: {met(result['ratio'] >= TARGET)}.",
         f"Accuracies differ by {apart:.1e}, target {AGREEMENT:.0e}: {met(apart <= AGREEMENT)}.",
     ]

@@ -1,4 +1,4 @@
-"""Shared parts of the benchmarks: sample text, agreement of tables, a printed table, a JSON file."""
+"""Shared parts of the benchmarks: sample text, agreement of tables, printing, and JSON files."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from experiments.record import RESULTS, ROOT, command_line, current_commit, mach
 
 SPEED = RESULTS / "speed"
 LEAST_COSINE = 0.9995
-"""The least cosine to float32 that a fast precision must keep."""
+"""Minimum cosine of a fast precision with float32."""
 
 Row = tuple[str, ...]
 
@@ -31,11 +31,11 @@ def use_cores(count: int) -> None:
 
 
 def read_paragraphs(text: Path | None, out: Path) -> list[str]:
-    """The paragraphs of a file of any format that wordstill reads; without one, of the embedded text.
+    """The paragraphs of a file in any input format, by default of the bundled text.
 
     Args:
         text: The file, or None.
-        out: Folder for the store that is made on the way.
+        out: Folder for a temporary store.
     """
     from wordstill.corpus import prepare
     from wordstill.corpus.sources import embedded_text
@@ -45,14 +45,14 @@ def read_paragraphs(text: Path | None, out: Path) -> list[str]:
 
 
 def agreement(vectors: NDArray[np.float32], reference: NDArray[np.float32]) -> dict[str, float]:
-    """Mean and least cosine word by word, as they are and after the best rotation.
+    """Mean and minimum cosine word by word, before and after the best rotation.
 
-    The axes of `still` are principal directions: those of nearly the same variance come out mixed after the
-    smallest change, which is a rotation of the whole table and changes no cosine between words.
+    The axes of `still` are principal directions. After the smallest change, those with nearly equal variances come out
+    mixed, which is a rotation of the table and does not affect cosines between words.
 
     Args:
-        vectors: Of length 1 [V, d].
-        reference: Of the same words, of length 1 [V, d].
+        vectors: Unit vectors [V, d].
+        reference: Unit vectors of the same words [V, d].
     """
     left, _, right = np.linalg.svd(vectors.T.astype(np.float64) @ reference)
     plain = np.sum(vectors * reference, axis=1)
@@ -79,7 +79,7 @@ def save(benchmark: str, result: dict[str, Any], *, seed: int = 0, commit: str |
 
 
 def add_commit(parser: argparse.ArgumentParser) -> None:
-    """The option for a machine that has the files without their history."""
+    """Add the option for a machine without the git history."""
     parser.add_argument("--commit", help="commit to record, where git is not available")
 
 

@@ -1,10 +1,9 @@
-"""Words per second of a whole distillation on a CPU, against sentence-transformers over the same paragraphs.
+"""Words per second of a whole distillation on a CPU, compared with sentence-transformers over the same paragraphs.
 
-Both use the same model on the same cores and take turns. sentence-transformers runs with its defaults,
-float32 and batches of 32, except that it reads up to 512 subwords of a paragraph instead of 256, so that it
-does the same work. Ours includes everything but loading the model and preparing the text. Two limits give
-the scale: the teacher alone over our batches, and the products of its linear layers alone, without padding
-or attention.
+Both use the same model on the same cores and take turns. sentence-transformers runs with its defaults, float32 and
+batches of 32, except that it reads up to 512 subwords of a paragraph instead of 256, so that it does the same work.
+Our time includes everything except loading the model and preparing the text. Two limits are measured for comparison:
+the teacher alone over our batches, and the matrix products of its linear layers alone, without padding or attention.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ METHODS = ("still", "ase")
 LONGEST = 512
 PRODUCT_ROWS = 4096
 TARGETS = {"everywhere": 2.5, "with bfloat16, but no matrix tiles": 3.0, "with matrix tiles": 4.0}
-KINDS = {"no-tiles": "A processor that multiplies in bfloat16 (avx512_bf16), but has no matrix tiles:"}
+KINDS = {"no-tiles": "A CPU with bfloat16 products (avx512_bf16), but without matrix tiles:"}
 TITLES = {
     "sentence_transformers": "sentence-transformers, encode",
     "wordstill": "wordstill, still and ase",
@@ -153,7 +152,7 @@ def remarks(result: dict[str, Any]) -> list[str]:
     ]
     for name, cosine in (result["cosine_to_float32"] or {}).items():
         lines.append(
-            f"Vectors of `{name}` against float32: least cosine {cosine['least']:.5f}, mean "
+            f"Vectors of `{name}` compared with float32: minimum cosine {cosine['least']:.5f}, mean "
             f"{cosine['mean']:.5f}, target {LEAST_COSINE}: {met(cosine['least'] >= LEAST_COSINE)} "
             f"(after the best rotation of the table; without it {cosine['least_unrotated']:.5f} and "
             f"{cosine['mean_unrotated']:.5f})."

@@ -1,10 +1,9 @@
-"""What rows by fold cost: seconds and peak memory of a run with folds and of the same run without, taking turns.
+"""The cost of rows by fold: seconds and peak memory of a run with folds and of the same run without, taking turns.
 
-The pass is the reading of the text, from its first batch to its last; the whole adds the plan, with its count of the
-words of every fold, the isolated words, and the finish. Preparing the text, loading the teacher and a warm-up, in which
-kernels are compiled, are left out, and nothing is saved. What `distill --dry-run` says of memory is asked before. On a
-GPU all runs share a process, and each kind is planned once; on a CPU, where a peak cannot be forgotten, each run has
-its own.
+The pass is from the first batch of the text to the last; the whole adds planning, which counts the words of every fold,
+the isolated words, and finishing. Preparing the text, loading the teacher and a warm-up, in which kernels are compiled,
+are excluded, and nothing is saved. The memory stated by `distill --dry-run` is recorded first. On a GPU all runs share
+a process, and each kind is planned once; on a CPU, where peak memory cannot be reset, each run has its own process.
 """
 
 from __future__ import annotations
@@ -271,7 +270,7 @@ def rows(result: dict[str, Any]) -> list[Row]:
     memory = "device_peak" if "gpu" in result else "peak"
     stated_as = "device_memory" if "gpu" in result else "memory"
     parts = list(result["runs"][0]["seconds"])
-    table: list[Row] = [("", *parts, "whole", "CPU", "peak memory", "stated before")]
+    table: list[Row] = [("", *parts, "whole", "CPU", "peak memory", "stated by the dry run")]
     for each in result["runs"]:
         told = result["stated"][each["kind"]][stated_as]
         seconds = [f"{each['seconds'][part]:.2f} s" for part in parts]
@@ -292,7 +291,7 @@ def remarks(result: dict[str, Any]) -> list[str]:
         f"{' on disk' if folded['cells_on_disk'] else ''}.",
         f"The pass takes {times:.3f} times the plain one, target {LIMIT}: {met(times <= LIMIT)}.",
         f"The whole takes {whole:.3f} times the plain one, in CPU seconds {ratio(result, 'cpu_seconds'):.3f} times.",
-        f"Memory stated before is within {worst:.0%} of the peak, target {WITHIN:.0%}: {met(worst <= WITHIN)}.",
+        f"Memory stated by the dry run is within {worst:.0%} of the peak, target {WITHIN:.0%}: {met(worst <= WITHIN)}.",
     ]
 
 

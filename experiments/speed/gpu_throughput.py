@@ -1,10 +1,10 @@
-"""Subwords per second on a GPU: the teacher alone, and the engine with methods on top, in one run.
+"""Subwords per second on a GPU: the teacher alone, and with methods, in the same run.
 
-Models have the shape of a known one and random weights, which suffice for speed; all read the same text with
-the embedded teacher's tokenizer. A pass is timed from its first batch to its last, after a short warm-up. It
-includes reading the store and building batches, but not preparing the text. The product rate is that of a
-square product of 8,192 in bfloat16, measured in the same run; the share of it counts only the products of the
-teacher's linear layers and of its attention.
+Models have the shape of a known one and random weights, which is enough for speed; all read the same text with the
+embedded teacher's tokenizer. A pass is timed from its first batch to its last, after a short warm-up. It includes
+reading the store and building batches, but not preparing the text. The product rate is that of a square matrix product
+of size 8,192 in bfloat16, measured in the same run; the share of it counts only matrix products in the teacher's linear
+layers and attention.
 """
 
 from __future__ import annotations

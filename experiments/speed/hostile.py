@@ -1,4 +1,4 @@
-"""Requests that nobody should send to the page's server, for its tests and its benchmark."""
+"""Hostile requests to the page's server, for its tests and its benchmark."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ KEYS = ("word", "table", "q", "topn", "limit", "words", "low", "high", "a", "b",
 TEXTS = ("", "-1", "9" * 20, "river", "\0", "🜁", "../../etc/passwd", "<script>", "%", "a" * 3000, ",:,:")
 FOLDERS = ("/api/", "/", "//", "/static/../", "/%2e%2e/", "/api/../")
 HERE = "HERE"
-"""Stands for the server's own address, which is known only when the request is sent."""
+"""Placeholder for the server's address, which is known only when the request is sent."""
 
 
 def hostile_request(seed: int) -> bytes:

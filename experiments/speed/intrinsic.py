@@ -1,7 +1,7 @@
-"""All intrinsic tasks and STS, once, over a random table that holds every word of every set.
+"""All intrinsic tasks and STS, once, on a random table that has every word of every set.
 
-The time includes reading and checking the data sets, normalizing the table, and 1,000 bootstrap resamples for
-every score. A random table is the worst case of the clusterings, which converge more slowly on it.
+The time includes reading and checking the data sets, normalizing the table, and 1,000 bootstrap resamples for every
+score. A random table is the worst case for clustering, which converges more slowly on it.
 """
 
 from __future__ import annotations

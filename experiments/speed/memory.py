@@ -1,9 +1,9 @@
 """Peak memory of preparing and of distilling a text, and the same for four times as much text.
 
-Each value is the peak of a fresh process as the kernel records it; for `prepare`, of the process and all its
-workers, each counted as large as the largest. The larger text begins with the smaller one, and equally many
-words get a vector. `distill` is measured twice: with the embedded teacher over a short text, and with a tiny
-one that is fast enough to read as much as `prepare` does. Needs Linux.
+Each value is the peak of a new process as recorded by the kernel; for `prepare`, it includes all its workers, each
+counted like the largest. The larger text begins with the smaller one, and the same number of words get a vector.
+`distill` is measured twice: with the embedded teacher over a short text, and with a tiny one that is fast enough to
+read as much as `prepare` does. Needs Linux.
 """
 
 from __future__ import annotations

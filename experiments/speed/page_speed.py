@@ -1,10 +1,10 @@
-"""The page of `wordstill explore` over a random table, in headless Chromium without WebGL.
+"""The page of `wordstill explore` for a random table, in headless Chromium without WebGL.
 
-The map is kept beside the table; its places are random in clusters, because reading it and drawing it cost the
-same wherever the words lie. Ready means that the map with its labels is on the screen, counted from the moment
-the server prints its address. Neighbors are asked over HTTP, one word after the other, after one question; what
-bounds them is the product of the table with a vector, which is timed in the same run.
-Frames are those that paint while the mouse drags the whole map. Then the server gets hostile requests.
+The map is saved with the table; positions are random clusters, because they do not affect the time to read and draw it.
+Ready means that the map with its labels is drawn, measured from the moment the server prints its address. Neighbors are
+requested over HTTP, one word at a time, after a warm-up; the lower limit is the product of the table with a vector,
+timed in the same run. Frames are those painted while the mouse drags the whole map. Then the server gets hostile
+requests.
 """
 
 from __future__ import annotations

@@ -1,10 +1,9 @@
-"""The effect of the teacher's precision on the tables of `still` and `ase`, against float32.
+"""The effect of the teacher's precision on the tables of `still` and `ase`, compared with float32.
 
-The embedded teacher reads the whole text in float32 and then in each other precision, in one run, with a
-user's settings. Words that occur at least five times get a vector, and so do all words of the eight usual
-similarity sets. Cosines are word by word after the best rotation of the table; scores are rank correlations
-times 100. Words per second are those of the pass over the text, without preparing it, reading isolated words
-and finishing the tables.
+The embedded teacher reads the whole text in float32 and then in each other precision, in one run, with default
+settings. Words that occur at least five times get a vector, and so do all words of the eight similarity sets. Cosines
+are word by word after the best rotation of the table; scores are rank correlations times 100. Words per second are for
+the pass over the text, without preparing it, reading isolated words and finishing the tables.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ from wordstill.teacher.loading import NAME
 from wordstill.vectors import WordVectors
 
 BENCHMARK = "precision"
-TITLE = "What the precision changes"
+TITLE = "Effect of the precision"
 METHODS = ("still", "ase")
 EXACT, USUAL = "float32", "bfloat16"
 OTHERS = (USUAL, "float16")
@@ -123,7 +122,7 @@ class Clock:
 def rows(result: dict[str, Any]) -> list[Row]:
     """The table."""
     labels = list(result["vectors"])
-    titles = ((f"{label}: least cosine", "mean", "scores differ by") for label in labels)
+    titles = ((f"{label}: minimum cosine", "mean", "scores differ by") for label in labels)
     table: list[Row] = [("", "words/s", *chain(*titles))]
     for dtype, found in result["precisions"].items():
         cells = chain(*(_cells(result, dtype, label) for label in labels))
@@ -159,7 +158,7 @@ def _remark(result: dict[str, Any], dtype: str, label: str) -> str:
     found, by_set = result["precisions"][dtype], differences(result, dtype, label)
     least = found["cosine_to_float32"][label]["least"]
     farthest, most = max(by_set.items(), key=itemgetter(1))
-    cosine = f"least cosine {least:.5f}"
+    cosine = f"minimum cosine {least:.5f}"
     scores = f"scores differ most on `{farthest}`, by {most:.3f}"
     if dtype == USUAL:
         cosine += f", target {LEAST_COSINE}: {met(least >= LEAST_COSINE)}"

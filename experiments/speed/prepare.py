@@ -1,9 +1,8 @@
 """Words per second and core of preparing plain text: sentences, words, counts, and the store on disk.
 
-One worker reads the text, then one for each core, in turns. Words per second and core come from the median CPU time
-of one worker, the gain of several from the wall time, which other programs disturb: the machine must be quiet. A
-short text shows fixed costs more than the cost per word. A dump is one file that has the pages of the embedded one,
-or of the one that is given, several times.
+One worker reads the text, then one for each core, in turns. Words per second and core are from the median CPU time of
+one worker; the speedup of several is from wall time, for which the machine must be idle. On a short text, fixed costs
+dominate. A dump is one file with the pages of the bundled dump, or of the given one, several times.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ TITLE = "Preparing text"
 TARGET = {"": 500_000, "dump": 150_000}
 KINDS = {"dump": "A dump of Wikipedia in one file:"}
 GAIN = {2: 1.85, 16: 8.0}
-"""How many times as fast as one process so many must be."""
+"""Minimum speedup over one process, by number of processes."""
 
 
 def main() -> None:

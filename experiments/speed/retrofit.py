@@ -1,9 +1,9 @@
-"""Seconds to retrofit 150,000 vectors of 300 numbers to PPDB-XL, 10 passes, against a loop over words.
+"""Seconds to retrofit 150,000 vectors of 300 dimensions to PPDB-XL in 10 passes, compared with a loop over words.
 
-The table has every word of the lexicon and made-up ones to fill it, which is the most work that the lexicon
-can cause. Vectors are random. Times include looking the words up and the objective of every pass; reading the
-lexicon is reported separately. The loop is Faruqui's update word by word in numpy, as in the authors' script;
-one pass of it is timed, and the sparse product must agree with it.
+The table has every word of the lexicon, which is the most work that a lexicon can cause, and is filled up with made-up
+words. Vectors are random. Times include looking up the words and computing the objective of every pass; reading the
+lexicon is reported separately. The loop is Faruqui's update word by word in numpy, as in the authors' script; one pass
+is timed, and the sparse product must agree with it.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Workers that share one GPU, compared with one process, and the driver's peak memory for each number of them.
 
-All rows are over the same prepared text, read several times, so that fixed costs do not decide. `start` is the time
-until all workers have loaded the model and the text; then each reads a little, and the clock starts. `read` ends when
-the sums of the last shard are stored, `added` when the driver has added them all. One process reads the whole text in
-one piece and stores nothing. The steady speed is that between the first and the last tenth of the words.
+All rows are over the same prepared text, read several times, so that fixed costs do not dominate. `start` is the time
+until all workers have loaded the model and the text; then each reads a little to warm up, and the clock starts. `read`
+ends when the sums of the last shard are stored, `added` when the driver has added them all. One process reads the whole
+text in one piece and stores nothing. The steady speed is that between the first and the last tenth of the words.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ def remarks(result: dict[str, Any]) -> list[str]:
     if len(peaks) > 1:
         ratio = peaks[max(peaks)] / peaks[min(peaks)]
         said.append(
-            f"The driver of most workers takes {ratio:.2f} times the memory of that of fewest, limit {FLAT}: "
+            f"The driver of the most workers takes {ratio:.2f} times the memory of that of the fewest, limit {FLAT}: "
             f"{met(ratio <= FLAT)}."
         )
     if len(digests := [run["sums"] for run in runs.values() if "sums" in run]) > 1:

@@ -1,9 +1,8 @@
-"""Opening, reading and querying word vectors, against gensim on the same table in one run.
+"""Opening, reading and querying word vectors, compared with gensim on the same table in one run.
 
-The table is random. Our folder and gensim's own files, memory-mapped, hold the same rows; word2vec text is
-written once by gensim and read by both. The steps take turns; all files are in the system's cache. Neighbor
-queries are one batch of ours and a loop over gensim's `most_similar`, both after a first query that fills
-their caches.
+The table is random. Our folder and gensim's own memory-mapped files have the same rows; word2vec text is written once
+by gensim and read by both. The steps take turns; all files are in the system's cache. Neighbor queries are one batch in
+wordstill and a loop over gensim's `most_similar`, both after a first query that fills their caches.
 """
 
 from __future__ import annotations
@@ -34,8 +33,8 @@ STEPS = {
 }
 TARGETS = {
     "read": ("gensim_text", "wordstill_text", 3.0, "Reading word2vec text"),
-    "open": ("gensim_text", "wordstill_open", 50.0, "Opening our folder, against gensim's text"),
-    "open_mmap": ("gensim_mmap", "wordstill_open", 1.0, "Opening our folder, against gensim's own files"),
+    "open": ("gensim_text", "wordstill_open", 50.0, "Opening our folder, compared with gensim's text"),
+    "open_mmap": ("gensim_mmap", "wordstill_open", 1.0, "Opening our folder, compared with gensim's own files"),
     "queries": ("gensim_queries", "wordstill_queries", 5.0, "Neighbor queries"),
 }
 
@@ -96,7 +95,7 @@ def rows(result: dict[str, Any]) -> list[Row]:
 def remarks(result: dict[str, Any]) -> list[str]:
     """Conditions, and whether the targets are met."""
     lines = [
-        f"{result['rows']:,} words of {result['dim']} numbers, {result['text_bytes'] / 1e9:.2f} GB of text; "
+        f"{result['rows']:,} words of {result['dim']} dimensions, {result['text_bytes'] / 1e9:.2f} GB of text; "
         f"{result['queries']:,} queries of {NEIGHBORS} neighbors, {result['same_neighbours']:.1%} of them "
         "the same in both."
     ]

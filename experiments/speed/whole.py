@@ -1,12 +1,12 @@
 """From raw text to vectors: the seconds of every stage of `wordstill distill`, on a CPU or a GPU.
 
-The command runs as a user gives it, with `--profile`; the start and the end of Python are counted too. It runs twice
-more over a quarter of the paragraphs, the second time with vectors for all words however rare. The three runs tell what
-a stage takes in any case from what grows with the words of the text and what grows with the rows of the table; no part
-is negative. Finishing grows with the words only as far as the sentence regression keeps them. Preparing is timed by
-itself, over the text once and three times. The sum for 1.28 billion words, those of a dump of the English Wikipedia,
-follows; its rows are estimated by Heaps' law from those of two runs. Checkpoints of a run that is so long would take
-up to a tenth more.
+The command runs like a user's, with `--profile`; starting and ending Python counts too. It runs twice more over a
+quarter of the paragraphs, the second time with vectors for all words however rare. From the three runs, the time of
+each stage is split into a fixed part, one that grows with the words of the text, and one that grows with the rows of
+the table, none of them negative. Finishing grows with the words only up to the limit of the sentence regression.
+Preparing is timed separately, over the text once and three times. The sum is extrapolated to the 1.28 billion words of
+an English Wikipedia dump; its rows are estimated by Heaps' law from those of two runs. In so long a run, checkpoints
+would take up to a tenth more.
 Peers work on the same input: sentence-transformers' `encode` on the first paragraphs, and for a dump gensim's
 `segment_wiki`, which only extracts text.
 """
@@ -217,11 +217,11 @@ def rows(result: dict[str, Any]) -> list[Row]:
     table: list[Row] = [("stage", "seconds", "share", "1.28 billion words, minutes")]
     for name, spent in result["stages"].items():
         table.append((name, f"{spent:.2f}", f"{spent / total:.1%}", f"{large[name] / 60:,.1f}"))
-    return [*table, ("in all", f"{total:.2f}", "100.0%", f"{sum(large.values()) / 60:,.1f}")]
+    return [*table, ("total", f"{total:.2f}", "100.0%", f"{sum(large.values()) / 60:,.1f}")]
 
 
 def remarks(result: dict[str, Any]) -> list[str]:
-    """What stands below it."""
+    """Conditions, and whether the targets are met."""
     rate = result["words"] / result["seconds"]
     text = result["words"] / result["preparing_seconds"][0]
     lines = [

@@ -1,8 +1,8 @@
-"""Two workers of one core each against one: words per second, and the peak memory of the driver, over the same text.
+"""Two workers of one core each compared with one: words per second, and peak memory of the driver, on the same text.
 
-Run it on an idle machine of at least two cores. When all workers have loaded the model, each reads a little to warm
-up. Then the clock starts; it stops when the sums of the last shard are stored. Meanwhile the driver adds up the sums,
-which costs as much for a short shard as for a long one; those of a real run are longer than these.
+Run it on an idle machine with at least two cores. When all workers have loaded the model, each reads a little to warm
+up. Then the clock starts; it stops when the sums of the last shard are stored. Meanwhile the driver adds the sums,
+which costs the same for short and long shards; shards of a real run are longer.
 """
 
 from __future__ import annotations

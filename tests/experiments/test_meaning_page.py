@@ -72,7 +72,7 @@ def test_what_the_choice_rested_on_is_shown():
     made["chosen kind"] = "meaning-centred"
     made["figures"][centred] = figures(0.321, 0.59, 0.61, 0.51)
     shown = meaning.section(made)
-    assert "in points; on development data in spreads" in shown
+    assert "in points; on development data in standard deviations" in shown
     assert "| vectors | WiC, development | MEN | chosen in | USim |" in shown
     assert "| meaning (paper) | +2.0 σ | -1.0 σ | 13% | +2.1 | +0.0 | -1.0 | +1.0 | 2 of 4 |" in shown
     assert "| meaning-centred (paper), chosen | +1.5 σ | +2.5 σ | 87% | +2.1 | +1.0 | +1.0 | +1.0 | 4 of 4 |" in shown
@@ -99,4 +99,4 @@ def test_translators_are_listed_whether_they_were_used_or_not():
     plain = meaning.section(content(translators=[{"name": "en-de"}]))
     assert "- Translator en-de.\n" in plain
     refused = meaning.section(content(**{"translators refused": [{"name": "de-en", **TRANSLATOR}]}))
-    assert "lines (`s`); refused, because too few words of a sentence came back.\n" in refused
+    assert "lines (`s`); rejected, because too few words of a sentence came back.\n" in refused

@@ -38,22 +38,22 @@ def test_bfloat16_is_held_to_the_targets(least, moved, cosine, scores):
     assert first == (
         "a processor; 12,345 words and punctuation marks; word vectors: 4,321 of `still` and 4,320 of `ase`."
     )
-    assert still.startswith("`still` in bfloat16: least cosine 0.99999, target 0.9995: met; ")
+    assert still.startswith("`still` in bfloat16: minimum cosine 0.99999, target 0.9995: met; ")
     assert ase == (
-        f"`ase` in bfloat16: least cosine {least:.5f}, target 0.9995: {cosine}; scores differ most on `men`, "
+        f"`ase` in bfloat16: minimum cosine {least:.5f}, target 0.9995: {cosine}; scores differ most on `men`, "
         f"by {abs(moved):.3f}, target 0.2: {scores}."
     )
 
 
 def test_other_precisions_have_no_target():
     ase = precision.remarks(made_up("float16", least=0.998, moved=1.0))[-1]
-    assert ase == "`ase` in float16: least cosine 0.99800; scores differ most on `men`, by 1.000."
+    assert ase == "`ase` in float16: minimum cosine 0.99800; scores differ most on `men`, by 1.000."
 
 
 def test_the_table_has_a_row_for_each_precision():
     assert precision.rows(made_up()) == [
-        ("", "words/s", *("still: least cosine", "mean", "scores differ by"),
-         *("ase: least cosine", "mean", "scores differ by")),
+        ("", "words/s", *("still: minimum cosine", "mean", "scores differ by"),
+         *("ase: minimum cosine", "mean", "scores differ by")),
         ("float32", "1,000", "", "", "", "", "", ""),
         ("bfloat16", "4,000", "0.99999", "1.00000", "0.000", "0.99960", "0.99990", "0.100"),
     ]  # fmt: skip

@@ -21,7 +21,7 @@ def test_scores_that_reach_the_printed_one_are_bold_and_the_others_are_named(mon
     }
     monkeypatch.setattr(printed, "by_text", lambda: texts)
     first, _, _, _, *lines = printed.page().splitlines()
-    assert first.startswith(f"`still` reaches 2 of {len(lines)}; below are RG-65, WS-S, ")
+    assert first.startswith(f"`still` reaches 2 of {len(lines)}; not reached: RG-65, WS-S, ")
     (google,) = [line for line in lines if line.startswith("| Google |")]
     assert google == (
         "| Google | 76.3 | Context-to-Vec, retrofitted (Zheng et al. 2022, Table 1) | 76.3 | **80.0** | **80.0** |"

@@ -43,4 +43,4 @@ def test_ours_stand_below_the_printed_row(tmp_path, monkeypatch):
     assert "70.0 [69.0, 71.0] (999, layer 3)" in page
     assert "| `fasttext-dim-768` | – | – | 30.0" in page and page.count("No teacher, A text") == 2
     assert "| `own GloVe, 650 times the text` | – | – | – | – | 41.0" in page
-    assert "Not made: " in lines[-1] and "Sent2vec" in lines[-1] and "skip-gram" not in lines[-1]
+    assert "Not reproduced: " in lines[-1] and "Sent2vec" in lines[-1] and "skip-gram" not in lines[-1]

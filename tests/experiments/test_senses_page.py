@@ -32,7 +32,7 @@ def test_the_table_shows_scores_gains_and_cost(tmp_path, monkeypatch):
     shown = page.page()
     assert f"{chosen} on 3,000 pairs of WiC's development and training parts (64.2; the raw states 61.0)" in shown
     assert "| senses: average, strength 0.7 | 71.2 | +1.5 [+0.5, +2.4] | 52.0 | -6.0 [-9.0, -3.0] |" in shown
-    assert "| the table, one vector a word | 71.2 |  | 52.0 |" in shown
+    assert "| the table, one vector per word | 71.2 |  | 52.0 |" in shown
     assert "| senses: deviation, strength 0.7 |  |  | 52.0 |" in shown
     assert "1.00 times the CPU time" in shown and "1.05 times the peak memory" in shown
 

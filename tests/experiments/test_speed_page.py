@@ -41,7 +41,7 @@ def test_a_section_for_each_result_that_is_there(tmp_path, monkeypatch):
     (tmp_path / "precision.json").write_text(json.dumps(RESULT))
     page = speed.page()
     assert page.count("## ") == 1
-    assert "## What the precision changes\n\nThe effect of the teacher's precision" in page
+    assert "## Effect of the precision\n\nThe effect of the teacher's precision" in page
     assert "| bfloat16 | 2 | 0.99990 | 0.99999 | 0.100 |" in page
     assert "Made by `python -m experiments.speed.precision x` at commit abc" in page
 
