@@ -1,8 +1,8 @@
-"""What was done to files and runs, and how it ended: mutated files, failing system calls, random kills.
+"""Tests of files and runs: mutated files, failing system calls, random kills, and the cost of checksums.
 
-Each part is written into the same JSON file as it ends, so that parts can be run on their own:
-``python -m experiments.safety fuzz --seconds 3600``, ``flips``, ``faults``, ``kills --kills 500``, ``cost``. With
-``--add``, fuzzing adds its counts to those that are recorded, and commands that are named are recorded beside others.
+All parts write to the same JSON file and can be run separately: ``python -m experiments.safety fuzz --seconds 3600``,
+``flips``, ``faults``, ``kills --kills 500``, ``cost``. With ``--add``, fuzzing adds its counts to the recorded ones,
+and the named commands are added to the recorded commands.
 """
 
 from __future__ import annotations
@@ -58,11 +58,11 @@ def main() -> None:
 
 
 def _sum(before: dict[str, Any], now: dict[str, Any]) -> dict[str, Any]:
-    """Counts of two runs; the facts of the earlier ones are kept beside those of the last."""
+    """The merged counts of two runs, with the facts of both."""
     facts = {key: value for key, value in before.items() if key not in ("targets", "scenarios", "earlier")}
     both = {**now, "earlier": [*before.get("earlier", []), facts]}
     if "scenarios" in now:
-        # Commands of which every call failed, or which were killed: the last run counts.
+        # For faults and kills, the last run of each command counts.
         return {**both, "scenarios": {**before["scenarios"], **now["scenarios"]}}
     targets = {
         name: dict(Counter(before["targets"].get(name, {})) + Counter(now["targets"].get(name, {})))
@@ -110,7 +110,7 @@ def _commands(options: argparse.Namespace) -> dict[str, Any]:
 
 
 class _TimedHash:
-    """SHA-256 that counts the processor time it takes."""
+    """SHA-256 that measures its CPU time."""
 
     spent = 0.0
 
@@ -128,9 +128,9 @@ class _TimedHash:
 
 
 def _cost(options: argparse.Namespace) -> dict[str, Any]:
-    """What checksums take of the processor time of a run, and of opening a table.
+    """The share of checksums in the CPU time of a run, and of opening a table.
 
-    All SHA-256 of a run are counted, also those that name a store, and a model by its weights: a run loads one too.
+    All SHA-256 of a run are counted, including the hash of a store and the fingerprint of a model.
     """
     from wordstill.corpus import prepare
     from wordstill.corpus.sources import embedded_text
@@ -158,7 +158,7 @@ def _share(run: Callable[[], Any]) -> dict[str, float]:
 
 
 def _opening(path: Path) -> dict[str, float]:
-    """Processor milliseconds of opening a table of 200,000 words, and of the checksums in that; the least of ten."""
+    """CPU milliseconds of opening a table of 200,000 words, and of its checksums; the minimum of ten."""
     matrix = np.random.default_rng(0).standard_normal((WORDS, 256), dtype=np.float32)
     WordVectors([f"word{number}" for number in range(WORDS)], matrix, counts=np.arange(WORDS, 0, -1)).save(path)
     times = [_share(lambda: WordVectors.load(path)) for _ in range(10)]

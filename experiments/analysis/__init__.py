@@ -1,1 +1,1 @@
-"""What the analyses of tables claim, tested: calibration, planted change."""
+"""Tests of the analyses: calibration, and planted change."""

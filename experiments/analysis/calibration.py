@@ -1,13 +1,13 @@
-"""Calibration of p-values and intervals: random parts of one text, between which nothing has changed.
+"""Calibration of p-values and intervals on random parts of one text, between which nothing has changed.
 
 Example: python -m experiments.analysis.calibration enwiki-a.txt.xz --name enwiki-a --title "English Wikipedia"
 
-One table is distilled with 120 small folds of documents. For each of many splits these are divided at random into two
-halves of 10 or 20 folds each, or into a fifth and the rest. Between such parts, p must be below 0.05 for 5 % of the
-words; and the 95 % interval of a cosine, or of an association between random lists of words, must hold the value in the
-other half in 95 % of the cases. The interval of a difference of associations between two quarters must hold the
-difference between the other two. `regress` meets fields that are drawn at random for documents and for folds: p must be
-below 0.05 in 5 % of the cases, and the interval of the length must hold 0 in 95 % of them or more.
+A table is distilled with 120 small folds of documents. For each of many splits, these are divided at random into two
+halves of 10 or 20 folds each, or into a fifth and the rest. Between such parts, p should be below 0.05 for 5 % of the
+words, and the 95 % interval of a cosine, or of an association between random lists of words, should contain the value
+in the other half in 95 % of the cases. The interval of a difference of associations between two quarters should contain
+the difference between the other two. `regress` is run on random fields of documents and of folds: p should be below
+0.05 in 5 % of the cases, and the interval of the length should contain 0 in at least 95 % of them.
 The result is results/analysis/calibration-NAME.json.
 """
 
@@ -41,7 +41,7 @@ from wordstill.vectors.search import unit
 MODULE = "experiments.analysis.calibration"
 FINE = 120
 BOUNDS = (0, 20, 50, 1 << 60)
-"""Frequencies, in the half where the word is rarer, by which results are divided."""
+"""Bins of frequencies, in the half where the word is rarer."""
 ALPHA = 0.05
 TEXT = "text.jsonl"
 HALVES = {"10": (10, 10), "20": (20, 20)}
@@ -96,7 +96,7 @@ def arguments() -> argparse.Namespace:
 
 
 def distilled(options: argparse.Namespace) -> WordVectors:
-    """The table of the text, which is made if it is not there yet."""
+    """The table of the text, made if it does not exist."""
     out = options.work / "still"
     if not out.exists():
         options.work.mkdir(parents=True, exist_ok=True)

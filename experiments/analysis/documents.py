@@ -1,4 +1,4 @@
-"""Documents for studies of folds and groups: runs of lines of a text, since large texts have no marks between them."""
+"""Documents for studies of folds and groups: runs of lines, because large texts do not mark documents."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
-"""Planted change: words that trade places in a share of the documents of one group, and how well it is found.
+"""Planted change: words are swapped in a share of the documents of one group, to test how well this is detected.
 
 Example: python -m experiments.analysis.planted enwiki-a.txt.xz --name enwiki-a --title "English Wikipedia"
 
-Documents are divided at random into two groups. Pairs of words of about the same frequency are drawn; in the second
-group they trade places in a share of their occurrences, from 0 to 1 by pair. So the order in which words changed is
-known. `still` finds it by `wordstill change` on one table; word2vec is trained on either group, and the two tables
-are aligned by orthogonal Procrustes (Hamilton et al. 2016). The result is results/analysis/planted-NAME.json.
+Documents are divided at random into two groups. Pairs of words with similar frequencies are drawn; in the second group
+they are swapped in a share of their occurrences, from 0 to 1 by pair, so that the true ranking of changes is known.
+`still` ranks words by `wordstill change` on one table; word2vec is trained on each group, and the two tables are
+aligned by orthogonal Procrustes (Hamilton et al. 2016). The result is results/analysis/planted-NAME.json.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ from wordstill.vectors import WordVectors
 MODULE = "experiments.analysis.planted"
 SHARES = tuple(number / 10 for number in range(11))
 MOST_TIMES = 20
-"""How many times as often as the rarest the most frequent words occur that trade places."""
+"""Maximum ratio between the frequencies of swapped words."""
 WORD = re.compile(r"[a-z]{4,}")
 BASELINES = ("skipgram:dim=100,epochs=20", "cbow:dim=100,epochs=20")
 GROUPS = ("before", "after")
 
 
 def main() -> None:
-    """Plant change, look for it, and write the result."""
+    """Plant change, measure it, and write the result."""
     options = arguments()
     options.work.mkdir(parents=True, exist_ok=True)
     rng = np.random.default_rng(options.seed)

@@ -1,4 +1,4 @@
-"""`regress` on fields that say nothing: how often it finds something."""
+"""False positives of `regress` on random fields."""
 
 from __future__ import annotations
 

@@ -1,14 +1,13 @@
-"""Development data for choosing among variants: one word in two contexts, and two words in theirs.
+"""Development data for choosing among variants: pairs of uses of one word, and pairs of words in context.
 
-The tasks ask for both: senses of one word (USim, WiC, CoSimLex I), and how alike different words are (SCWS,
-CoSimLex II, sentences). Senses are those of WiC's training and development pairs. Different words are the
-pairs of the development parts of MEN and of SimVerb-3500, each word in sentences of the text; a pair's cosine
-is the mean over several. No pair of a test part is looked at.
+The tasks measure both: senses of one word (USim, WiC, CoSimLex I), and the similarity of different words (SCWS,
+CoSimLex II, sentences). Senses are from WiC's training and development pairs. Different words are from the development
+parts of MEN and SimVerb-3500, each word in sentences of the text; a pair's cosine is the mean over several. No test
+pairs are used.
 
-A representation gains over the raw mean on some sets and loses on others, by amounts that mean little without
-their spread. Each gain, in rank correlation, is therefore divided by its spread over resamples of the pairs,
-and the representation whose smallest gain is the largest is chosen: the aim is to be above the raw mean
-everywhere.
+A representation gains over the raw mean on some sets and loses on others. Each gain, in rank correlation, is divided by
+its standard deviation over resamples of the pairs, and the representation whose smallest gain is largest is chosen,
+because the aim is to beat the raw mean everywhere.
 """
 
 from __future__ import annotations
@@ -63,17 +62,17 @@ def development(
 
 
 def occurrences_of(words: set[str], sentences: Iterable[str], count: int) -> dict[str, list[Occurrence]]:
-    """The first occurrences of each word, one per sentence; words with too few are left out."""
+    """The first occurrences of each word, one per sentence; words with too few are skipped."""
     found: dict[str, list[Occurrence]] = {word: [] for word in words}
     missing = set(words)
     for text in sentences:
-        # Nearly no sentence has a word that is still missing, and to look for spans takes long.
+        # Few sentences have a word that is still missing, and searching for spans is slow.
         if missing.isdisjoint(text.lower().split()):
             continue
         here = {text[slice(*span)].lower(): span for span in word_spans(text)}
         for word in missing & here.keys():
             occurrence = Occurrence(text, *here[word])
-            # A text may have the same sentence more than once.
+            # The same sentence may occur twice.
             found[word] += [occurrence] if occurrence not in found[word] else []
         missing -= {word for word in here if len(found.get(word, ())) == count}
         if not missing:
@@ -117,7 +116,7 @@ class Choice:
     correlations: dict[str, dict[str, float]]
     """By set and representation."""
     gains: dict[str, dict[str, float]]
-    """For every candidate, its gain over the baseline on each set, in spreads of that gain."""
+    """Gains of every candidate over the baseline on each set, in standard deviations of the gain."""
     shares: dict[str, float]
     """Share of the resamples in which each candidate would have been chosen."""
 
@@ -147,7 +146,7 @@ def choose(judged: Mapping[str, Judged], candidates: Sequence[str], baseline: st
 
 
 def _gains(judged: Judged, candidates: Sequence[str], baseline: str, seed: int) -> tuple[Floats, Floats]:
-    """[candidates] gains of a set in their spreads, and [resamples, candidates] those of every resample."""
+    """[candidates] gains of a set in standard deviations, and [resamples, candidates] those of every resample."""
     names = (baseline, *candidates)
     models = np.stack([judged.cosines[name] for name in names])
     drawn = resampled_correlations(judged.gold, models, seed, RESAMPLES)

@@ -84,9 +84,9 @@ def chosen_variant(options: argparse.Namespace, encoders: Encoders, record: Time
 
 
 def raw(encoders: Mapping[str, MeaningEncoder]) -> dict[str, Representation]:
-    """The mean of the layers: as it is, without the mean vector, and after each scaling that was trained.
+    """The mean of the layers: unchanged, without the mean vector, and after each scaling of the variants.
 
-    The last tell what scaling does from what distilling does.
+    The last ones separate the effect of scaling from the effect of distilling.
     """
     kinds = encoders[PAPER].representations()
     found = {kind: kinds[kind] for kind in ("raw", "raw-centred")}

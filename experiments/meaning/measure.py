@@ -1,12 +1,11 @@
-"""Make triples, train distillers and their ablation, run every task, and keep JSON.
+"""Make triples, train distillers and their ablation, run every task, and write JSON.
 
 Example: python -m experiments.meaning.measure STORE --masked MODEL --vectors TABLE --work WORK --out FILE
 
-Triples, states and encoders of the same settings that are already in the working folder are used again. With
---only-targets FILE, targets are chosen and written, nothing else; FILE can then replace STORE on a machine
-that has no room or time for the whole text. With several --variant, the one that is best on development data
-is marked as chosen; see development.py. The JSON file is written after every step, so that an interrupted
-run leaves what it has.
+Triples, states and encoders with the same settings are reused from the working folder. With --only-targets FILE,
+targets are chosen and written, and nothing else is done; FILE can then replace STORE on a machine without room or time
+for the whole text. With several --variant, the one that is best on development data is marked as chosen; see
+development.py. The JSON file is written after every step, so that an interrupted run keeps its results.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Distillers of several seeds against the raw mean, with intervals: settings are chosen on development data.
+"""Distillers with several seeds compared with the raw mean, with intervals; settings are chosen on development data.
 
 Example: python -m experiments.meaning.seeds TRIPLES --teacher MODEL --work WORK --out FILE --seeds 3 --vectors TABLE \
     --store STORE --variant standard: --variant wide:feedforward=4 --variant middle:layers=4-9

@@ -1,9 +1,9 @@
-"""The ten tests of Caliskan et al. 2017 on tables, next to the effect sizes of the paper; keeps JSON.
+"""The ten tests of Caliskan et al. 2017 on tables, next to the effect sizes of the paper.
 
 Example: python -m experiments.quality.associations GloVe=glove.txt still=vectors --name weat --title "WEAT"
 
-The result is results/associations/NAME.json. Names that a text never shows need `wordstill distill --words FILE`, with
-the words that `wordstill test --list` prints.
+The result is results/associations/NAME.json. For names that do not occur in a text, use `wordstill distill --words
+FILE` with the words that `wordstill test --list` prints.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ MODULE = "experiments.quality.associations"
 SEED = 0
 DECIMALS = 6
 NEAR = 0.4
-"""An effect size this close to the paper's is about its size."""
+"""Maximum difference from the paper's effect size to count as near."""
 
 
 def main() -> None:

@@ -1,10 +1,10 @@
-"""What a lexicon buys in similarity and costs in analogies, if no word may turn far; keeps JSON.
+"""The gain in similarity and the loss in analogies from a lexicon, by how far words may turn.
 
 Example: python -m experiments.quality.bounded_retrofit vectors --name enwiki-a --title "English Wikipedia"
 
-Every lexicon is tried without a bound and with several least cosines. Chosen is the setting that is best on the
-development half of the similarity sets among those that lose nothing on the development half of the analogies:
-every second pair, every second question. The result is results/bounded-retrofit/NAME.json.
+Every lexicon is tried without a bound and with several minimum cosines. Among the settings that lose nothing on the
+development half of the analogies (every second question), the one that is best on the development half of the
+similarity sets (every second pair) is chosen. The result is results/bounded-retrofit/NAME.json.
 """
 
 from __future__ import annotations

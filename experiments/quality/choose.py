@@ -2,11 +2,11 @@
 
 Example: python -m experiments.quality.choose STORE --teacher MODEL --name minilm-a --title "MiniLM, a text"
 
-One pass keeps every block's sums. Then each candidate mixture is scored on one half of every similarity set,
-of every category of analogy questions, and of every part of the sentence sets. The gain is what the choice
-maximizes: the mean of the eight similarity sets + 0.2 x the mean of both analogy sets + 0.2 x the mean of the
-sentence sets. The result is results/choice/NAME.json. With ``--only priors``, only the strength and the prior of the
-sentence regression vary, which takes minutes on a CPU with a short text.
+One pass keeps the sums of every block. Then each candidate mixture is scored on one half of every similarity set, of
+every category of analogy questions, and of every part of the sentence sets. The objective, called gain, is the mean of
+the eight similarity sets + 0.2 x the mean of both analogy sets + 0.2 x the mean of the sentence sets. The result is
+results/choice/NAME.json. With ``--only priors``, only the strength and the prior of the sentence regression vary, which
+takes minutes on a CPU with a short text.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ SPARE_AXES, ITERATIONS = 96, 8
 STRENGTHS = (0.01, 0.03, 0.1, 0.3)
 DIMS = (128, 192, 256, 300, 384)
 STEPS = (0.0, 0.5, 0.75, 1.33, 2.0)
-"""What each weight is multiplied with, one at a time."""
+"""Factors for each weight, one at a time."""
 WEIGHTS = (
     "state_weight",
     "isolated_weight",
@@ -192,9 +192,9 @@ class Sums:
 
 
 def leading_axes(covariance: Tensor, count: int) -> tuple[Tensor, Tensor]:
-    """About the largest variances [count] and their directions [d, count], by subspace iteration.
+    """Approximately the largest variances [count] and their directions [d, count], by subspace iteration.
 
-    Much faster than all of them, and as good for a comparison; the method itself takes the exact ones.
+    This is much faster and good enough for comparisons; the method itself computes them exactly.
     """
     generator = torch.Generator(covariance.device).manual_seed(0)
     size = (len(covariance), min(len(covariance), count + SPARE_AXES))

@@ -1,4 +1,4 @@
-"""Senses against single vectors on words in context, and what keeping occurrences costs; keeps JSON.
+"""Senses compared with single vectors on words in context, and the cost of keeping occurrences.
 
 Example: python -m experiments.quality.senses pick enwiki-a.txt.xz enwiki-b.txt.xz --to picked.txt --list words.txt
          (again with --enough 30 and picked.txt as the text, for half as many sentences)
@@ -8,15 +8,14 @@ Example: python -m experiments.quality.senses pick enwiki-a.txt.xz enwiki-b.txt.
          python -m experiments.quality.senses measure layer4 layer5 layer6 --name enwiki --title "Sentences" --work work
          python -m experiments.quality.senses cost store --name enwiki --title "Sentences of enwiki"
 
-`pick` takes sentences with words of SCWS and of WiC's development and test parts, so that all of them have
-occurrences; it looks at no score. `measure` chooses on a development half of SCWS, by the mean of average and maximum
-similarity: layer and prediction strength, then how surely a use belongs to a sense. How a sense is placed in a
-sentence (`Senses.look_up`) was chosen on the same half. Layer, kind of score and
-thresholds for WiC are chosen on its development part and those pairs of its training part whose words have
-occurrences; the rest is reported, with a logistic regression for WiC, but for the raw states with the better of two
-thresholds. `combined` is a regression on three cosines: of the raw states, of deviations, and of deviations
-stretched in the directions in which the word's own uses differ. `cost` compares a plain distillation with one that
-keeps occurrences, by CPU time and peak memory.
+`pick` selects sentences with words of SCWS and of WiC's development and test parts, so that all of them have
+occurrences; it uses no scores. `measure` chooses layer and prediction strength, then sharpness, on a development half
+of SCWS by the mean of average and maximum similarity. The position of a sense in a sentence (`Senses.look_up`) was
+chosen on the same half. Layer, kind of score and thresholds for WiC are chosen on its development part and those pairs
+of its training part whose words have occurrences; the rest is reported. For WiC, thresholds are from a logistic
+regression; the raw states get the better of two thresholds. `combined` is a regression on three cosines: of the raw
+states, of deviations, and of deviations stretched along the directions in which the word's own uses differ. `cost`
+compares a plain distillation with one that keeps occurrences, by CPU time and peak memory.
 """
 
 from __future__ import annotations

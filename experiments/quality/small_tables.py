@@ -1,10 +1,10 @@
-"""Score against size: a table in fewer words, dimensions and bits; keeps JSON.
+"""Score by size: a table with fewer words, dimensions and bits.
 
 Example: python -m experiments.quality.small_tables vectors --name enwiki-a --title "English Wikipedia"
 
-Sizes are those of whole artifacts: words, counts and numbers, without their model card and provenance. For each limit
-the setting is chosen by the mean of the eight similarity sets over every second pair, the development half, among
-those that keep every pair. The result is results/small-tables/NAME.json.
+Sizes are those of artifacts: words, counts and numbers, without model card and provenance. For each limit, the setting
+is chosen by the mean of the eight similarity sets over every second pair, the development half, among those that keep
+every pair. The result is results/small-tables/NAME.json.
 """
 
 from __future__ import annotations

@@ -1,12 +1,11 @@
-"""Train classifiers and taggers on top of tables, and fine-tune the language model itself; keep JSON.
+"""Train classifiers and taggers on top of tables, and fine-tune the language model itself.
 
 Example: python -m experiments.quality.trained still=out/still --name demo.extrinsic --title "A text"
 
-Every task of every table is a job of its own, and several jobs run at once: small models leave most of a GPU
-idle. Everything is trained with the first seed before taggers are with the next, so that no cell stays
-empty. The file is rewritten after each job. A job that fails is reported and left out; when the time is
-over, what is finished is kept. The result is results/quality/NAME.json; `python -m experiments.tables` shows
-it with the other scores of the same text.
+Every task of every table is a job of its own, and several jobs run at once, because small models leave most of a GPU
+idle. All jobs run with the first seed before taggers continue with the next, so that no cell is empty. The file is
+rewritten after each job. A failed job is reported and skipped; when the time is up, finished jobs are kept. The result
+is results/quality/NAME.json; `python -m experiments.tables` shows it with the other scores of the same text.
 """
 
 from __future__ import annotations

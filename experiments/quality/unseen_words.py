@@ -1,11 +1,10 @@
-"""Vectors for words that a text never shows, by several policies; keeps JSON.
+"""Vectors of several policies for words that do not occur in a text.
 
 Example: python -m experiments.quality.unseen_words vectors --name demo --title "The excerpt" --teacher all-MiniLM-L6-v2
 
-Held-out words: a tenth of the words that the text shows at least twice is taken out of the table, and the vector that
-a policy gives each is compared with the one it had. Settings of `subwords` are chosen by that alone. Rare Words: words
-that the text does not show twice are taken out and given back by the policy. The result is
-results/unseen-words/NAME.json.
+Held-out words: a tenth of the words that occur at least twice is removed from the table, and the vector of each by a
+policy is compared with its real one. Settings of `subwords` are chosen by these cosines only. Rare Words: words that
+occur fewer than twice are removed, and the policy provides their vectors. The result is results/unseen-words/NAME.json.
 """
 
 from __future__ import annotations

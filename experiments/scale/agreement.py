@@ -1,4 +1,4 @@
-"""How near a run in shards comes to a plain run, with the default teacher in float32.
+"""Agreement of a run in shards with a plain run, with the default teacher in float32.
 
     python -m experiments.scale.agreement enwiki-a.txt.xz
 
@@ -64,10 +64,10 @@ def main() -> None:
 
 
 def _difference(table: WordVectors, other: WordVectors) -> dict[str, float]:
-    """The largest differences of cosines between words, and of values as a part of the largest value.
+    """Maximum differences of cosines between words, and of values relative to the largest value.
 
-    Axes of `still` that are nearly as important as each other turn a little, so values are also compared after the
-    best rotation of the table.
+    Axes of `still` with nearly equal variances rotate a little, so values are also compared after the best rotation of
+    the table.
     """
     assert table.words == other.words
     np.testing.assert_array_equal(np.asarray(table.counts), np.asarray(other.counts))

@@ -1,12 +1,12 @@
-"""What it costs to train learners in several workers whose tables are averaged: scores for 1, 2, 4 and 8 of them.
+"""The loss from training learners in several workers and averaging their tables: scores for 1, 2, 4 and 8 workers.
 
     python -m experiments.scale.averaged_learners store
 
-Workers are simulated in one process, which gives what separate processes would: the batches between two fixed points
-are dealt out in turn, and each worker learns from its own, beginning with the same table. At the point each row becomes
-the mean of the workers' rows, weighted by how often its word was a positive there. Rates are those of a text as long as
-the worker's share. Whitening is estimated from all workers' vectors, at these points only. One worker is the plain run,
-with three seeds, to show how much chance there is. Scores are of development halves.
+Workers are simulated in one process, with the same results as separate processes. The batches between two fixed points
+are dealt out in turn, and each worker learns from its own, starting from the same table. At each point, rows become the
+mean of the workers' rows, weighted by how often the word was a positive there. Learning rates are those of a text as
+long as the worker's share. Whitening is estimated from the vectors of all workers, at these points only. One worker is
+the plain run, with three seeds to show the noise. Scores are on development halves.
 """
 
 from __future__ import annotations

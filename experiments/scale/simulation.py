@@ -1,8 +1,8 @@
-"""A run on many GPUs, simulated: shards, stragglers, deaths, and one driver that adds up.
+"""A simulated run on many GPUs: shards, stragglers, crashes, and one driver that adds the sums.
 
-Speeds are those measured on one H200 (results/speed/gpu_throughput); everything else is an assumption that is written
-into the record. The scheduler is that of `wordstill.scale`: whoever is idle takes the next shard of the plan, a shard
-whose worker dies is read again, and parts are added in the order of the plan.
+Speeds were measured on an H200 (results/speed/gpu_throughput); everything else is an assumption, which is recorded. The
+scheduler is that of `wordstill.scale`: an idle worker takes the next shard of the plan, the shard of a crashed worker
+is read again, and parts are added in the order of the plan.
 """
 
 from __future__ import annotations

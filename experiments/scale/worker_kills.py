@@ -1,11 +1,10 @@
-"""Random kills of workers and of the driver of a run with ``--workers 2``: nothing is lost, nothing counts twice.
+"""Random kills of workers and the driver of a run with ``--workers 2``: nothing may be lost or counted twice.
 
     python -m experiments.scale.worker_kills --kills 100
 
-The teacher is a tiny one and the text short, so that most of a run is what can go wrong: starting, claiming, writing
-and adding up. The run is killed with SIGKILL after random times, a worker or the driver with all its workers, and
-started again by the same command, until it ends by itself. Its result must have the bytes of a run that nobody
-disturbed.
+The teacher is tiny and the text short, so that most of a run is what can go wrong: starting, claiming, writing and
+adding. After random times, a worker, or the driver with all its workers, is killed with SIGKILL, and the run is started
+again by the same command, until it ends by itself. Its result must have the same bytes as that of an undisturbed run.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ LONGEST_SECONDS = 600
 
 
 def main() -> None:
-    """Kill until there were enough kills, and record what came of it."""
+    """Kill until there were enough kills, and record the outcome."""
     parser = argparse.ArgumentParser(prog="python -m experiments.scale.worker_kills", description=__doc__)
     parser.add_argument("--kills", type=int, default=100)
     parser.add_argument("--seed", type=int, default=0)
