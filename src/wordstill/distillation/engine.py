@@ -36,7 +36,7 @@ Position = tuple[int, int]
 EPOCH_STRIDE = 1_000_003
 _Loaded = tuple[Position, DeviceBatch]
 _Read = tuple[Position, DeviceBatch, WordStates]
-BATCHES_BETWEEN_TRIMS = 16
+BATCHES_BETWEEN_TRIMS = 64
 MOST_SAVING = 0.1
 """Maximum share of the run's time for checkpoints."""
 
