@@ -252,7 +252,8 @@ class Moments:
     def covariance(self) -> Tensor:
         """The weighted covariance [width, width]; zeros where nothing was observed."""
         mean = self.mean()
-        return self.products / self.weight.clamp(min=1) - torch.outer(mean, mean)
+        # In place, because of a joint covariance each copy counts.
+        return (self.products / self.weight.clamp(min=1)).addr_(mean, mean, alpha=-1)
 
     def state_dict(self) -> dict[str, Tensor]:
         """Sum of weights [1], of vectors [width] and of their products [width, width]."""
