@@ -30,7 +30,7 @@ SANDBOX = "allow-scripts allow-downloads"
 class Notebook:
     """A page that a notebook displays if it is the last line of a cell.
 
-    With the extra ``notebook``, `word` is the word on the page, and `words` are those selected with the lasso.
+    With the extra ``notebook``, ``word`` is the word on the page, and ``words`` are those selected with the lasso.
 
     Args:
         vectors: The table.
