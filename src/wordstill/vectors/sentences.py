@@ -172,7 +172,7 @@ class SentenceConfig(Config):
     """Settings of `SentenceEncoder`."""
 
     weighting: Literal["mean", "sif"] = "sif"
-    """Weights of words: all equal, or a / (a + relative frequency)."""
+    """How words are weighted. ``mean`` weights all equally, ``sif`` by a / (a + relative frequency)."""
     smoothing: Annotated[float, Range(0, above=True)] = 1e-3
     """The a of SIF; with a smaller one, frequent words weigh less."""
     components: Annotated[int, Range(0)] = 1
